@@ -198,6 +198,8 @@ class Node:
     address
         URL that is requested to load the page, as the site writes it; empty if that is `url`. Servers may refuse the
         normalised form.
+    status
+        HTTP status of the document if it is an error, although the document draws a page; else 0.
     """
 
     id: str
@@ -208,6 +210,7 @@ class Node:
     addressable: bool
     load_ms: float = 0.0
     address: str = ""
+    status: int = 0
 
     @property
     def load_url(self) -> str:

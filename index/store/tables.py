@@ -39,6 +39,7 @@ NODE_SCHEMA = pa.schema(
         ("addressable", pa.bool_()),
         ("load_ms", pa.float64()),
         ("address", pa.string()),
+        ("status", pa.int32()),
         ("observation", _OBSERVATION),
     ]
 )
@@ -101,6 +102,7 @@ def nodes_table(graph: InteractionGraph, observations: Mapping[str, Observation]
             "addressable": node.addressable,
             "load_ms": node.load_ms,
             "address": node.address,
+            "status": node.status,
             "observation": _observation_row(observations[node.id]) if node.id in observations else None,
         }
         for node in _start_first(graph)
@@ -199,6 +201,7 @@ def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
             addressable=row["addressable"],
             load_ms=row["load_ms"],
             address=row["address"],
+            status=row["status"],
         )
         for row, structure in zip(rows, structures, strict=True)
     ]

@@ -33,6 +33,7 @@ from waygraph.pipeline.explore.engine.order import BreadthOrder, NoveltyOrder
 from waygraph.pipeline.explore.engine.revert import RevertRatesByLevel
 from waygraph.pipeline.explore.engine.worker import Worker
 from waygraph.pipeline.explore.identity import Recogniser, Skeleton
+from waygraph.pipeline.explore.identity.drawn_pages import may_be_drawn
 from waygraph.pipeline.explore.identity.evidence import build_evidence
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
 from waygraph.pipeline.explore.identity.traps import TrapDetector
@@ -281,7 +282,7 @@ class Explorer:
 
     async def _save_snapshot(self, snapshot: Snapshot, take: TakeCapture) -> str:
         """Store a snapshot. Only pages of the site are captured."""
-        wanted = snapshot.is_page and not self._start.scope.refuse_url(snapshot.raw_url)
+        wanted = (snapshot.is_page or may_be_drawn(snapshot)) and not self._start.scope.refuse_url(snapshot.raw_url)
         return await self._parts.snapshots.save(snapshot, take, capture=wanted)
 
     def _result(self) -> SiteCapture:

@@ -66,6 +66,7 @@ def build_graph(
                 addressable=ms is not None,
                 load_ms=round(ms or 0.0, 1),
                 address=state.address,
+                status=state.status,
             )
         )
     for edge in edges:

@@ -19,6 +19,7 @@ from waygraph.pipeline.explore.engine.outages import failure_kind
 from waygraph.pipeline.explore.engine.round import WorkItem
 from waygraph.pipeline.explore.identity import Arrival, Placement, Recogniser
 from waygraph.pipeline.explore.identity.difference import action_key, shows_new_content
+from waygraph.pipeline.explore.identity.drawn_pages import DrawnPages
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
 from waygraph.pipeline.explore.identity.skeleton import Skeleton
 from waygraph.pipeline.explore.identity.traps import TrapDetector
@@ -120,6 +121,7 @@ class GraphBuilder:
         self._traps = rules.traps
         self._siblings = rules.siblings
         self._dead_links = rules.dead_links
+        self._drawn_pages = DrawnPages()
         self._snapshots = snapshots
         self._max_states = rules.max_states
         self.states: dict[str, State] = {}
@@ -210,7 +212,7 @@ class GraphBuilder:
         if target in self.states:
             return self._refuse_edge(source, target, action, outcome) or _Transition(target)
         seen = self._snapshots.read(outcome.snapshot_key)
-        if refusal := self._refuse_page(seen):
+        if refusal := self._refuse_page(seen, source, action, _arrival(outcome)):
             if not outcome.by_address:  # a click might have been handled by a script
                 self._dead_links.note(action.target, seen.raw_url, seen.status)
             return refusal
@@ -344,14 +346,20 @@ class GraphBuilder:
         is_probe = action.kind != "click"
         return Refusal("no_effect") if is_probe and not outcome.blocked and not outcome.dialogs else None
 
-    def _refuse_page(self, seen: Snapshot) -> Refusal | None:
+    def _refuse_page(self, seen: Snapshot, source: str, action: Action, arrival: Arrival) -> Refusal | None:
         """Return why a page becomes no state."""
         if not seen.raw_url.startswith(("http:", "https:")):
             return Refusal("not_loaded", seen.raw_url)
         if refusal := self._scope.refuse_url(seen.raw_url):
             return refusal
         if seen.status >= 400:
-            return Refusal(f"http_{seen.status}", seen.url)
+            shown = self._snapshots.get(source)
+            # The status of a document stays when a script then changes the address.
+            is_drawn = arrival == "in_page" and shown.status == seen.status and shown.raw_url != seen.raw_url
+            if not is_drawn and not self._drawn_pages.is_page(seen, shown, action):
+                return Refusal(f"http_{seen.status}", seen.url)
+            self._stats.counters["explore/drawn_pages"] += 1
+            return None
         return None if seen.is_page else Refusal("not_html", f"{seen.content_type} {seen.url}")
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
@@ -365,6 +373,7 @@ class GraphBuilder:
             "traps": self._traps.to_checkpoint(),
             "siblings": self._siblings.to_checkpoint(),
             "dead_links": self._dead_links.to_checkpoint(),
+            "drawn_pages": self._drawn_pages.to_checkpoint(),
         }
 
     def load_checkpoint(self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge]) -> None:
@@ -386,6 +395,7 @@ class GraphBuilder:
         self._traps.load_checkpoint(memory["traps"])
         self._siblings.load_checkpoint(memory.get("siblings", {}))
         self._dead_links.load_checkpoint(memory.get("dead_links", ()))
+        self._drawn_pages.load_checkpoint(memory["drawn_pages"])
 
 
 def _takes_no_pointer(outcome: ActionOutcome) -> bool:

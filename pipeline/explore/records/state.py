@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Literal
 
 from msgspec import Struct, field
@@ -33,6 +34,8 @@ class State(Struct, frozen=True):
         State from which it was found first; None for the start page.
     address
         URL that is requested to load the page, as it is written where it was found first; empty if that is `url`.
+    status
+        HTTP status of the document if it is an error, although the document draws a page; else 0.
     """
 
     id: str
@@ -42,6 +45,7 @@ class State(Struct, frozen=True):
     depth: int
     parent: str | None = None
     address: str = ""
+    status: int = 0
 
     @property
     def load_url(self) -> str:
@@ -51,7 +55,8 @@ class State(Struct, frozen=True):
     @classmethod
     def of(cls, snapshot: Snapshot, key: str, depth: int, parent: str | None, address: str = "") -> State:
         """Return the state that a snapshot shows. `key` is its key in the snapshot store."""
-        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address)
+        status = snapshot.status if snapshot.status >= HTTPStatus.BAD_REQUEST else 0
+        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address, status)
 
 
 class Load(Struct, frozen=True):
