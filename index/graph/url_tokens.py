@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import parse_qsl, urlsplit
 
-_HEX = re.compile(r"(?:0x)?[0-9a-f]{8,}", re.IGNORECASE)
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_RUN = re.compile(r"[A-Za-z0-9]{12,}")
-_SWITCH = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
-
-#: A number of this many digits or more is a timestamp or a drawn number, not a count or a page number.
-_RANDOM_DIGITS = 9
-#: A word of 12 characters or more that changes between letters and digits this often is random.
-_RANDOM_SWITCHES = 3
+from waygraph.core.urls import is_random_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +47,6 @@ def url_parts(url: str) -> UrlParts:
         segments = (*segments, "#", *route.path.split("/")[1:])
     query = (*parse_qsl(parts.query, keep_blank_values=True), *parse_qsl(route.query, keep_blank_values=True))
     return UrlParts(f"{parts.scheme}://{parts.netloc}", segments, query)
-
-
-def is_random_token(text: str) -> bool:
-    """Return whether `text` looks random or like a timestamp, and so is no word, small number or slug.
-
-    >>> [is_random_token(t) for t in ("9f86d081884c7d65", "1718031234567", "red-shirt-2024", "17")]
-    [True, True, False, False]
-    """
-    if _UUID.fullmatch(text):
-        return True
-    if text.isdigit():
-        return len(text) >= _RANDOM_DIGITS
-    if _HEX.fullmatch(text):
-        return any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
-    return any(len(_SWITCH.findall(run)) >= _RANDOM_SWITCHES for run in _RUN.findall(text))
 
 
 def mask_random_tokens(url: str) -> str:

@@ -23,6 +23,17 @@ SECRET_PARAMETERS = (
     "api-key", "secret", "client_secret", "password", "passwd", "pwd", "authorization", "samlresponse",
     "samlrequest", "signature", "sig", "x-amz-signature", "x-amz-security-token", "x-goog-signature", "_wpnonce",
 )  # fmt: skip
+_HEX = re.compile(r"(?:0x)?[0-9a-f]{8,}", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_RUN = re.compile(r"[A-Za-z0-9]{12,}")
+_SWITCH = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
+
+#: A number of this many digits or more is a timestamp or a drawn number, not a count or a page number.
+_RANDOM_DIGITS = 9
+#: A word of 12 characters or more that changes between letters and digits this often is random.
+_RANDOM_SWITCHES = 3
+#: Those of `SECRET_PARAMETERS` that name a page on as many sites, if their value is a word or a number: `?sid=sport`.
+SECRET_IF_RANDOM = ("token", "sid", "sig", "signature")
 #: Next to one of these parameters, `code` is the one-time code of an OAuth redirect (RFC 6749, 4.1.2).
 _OAUTH_PARAMETERS = frozenset({"state", "iss", "session_state", "scope"})
 #: Text in place of a secret.
@@ -42,7 +53,7 @@ class UrlPolicy:
     fragment
         `route` keeps fragments that client-side routers use (`#/...`, `#!...`), `keep` all, `drop` none.
     drop_parameters
-        Globs of query parameters to leave out.
+        Globs of query parameters to leave out. Those of `SECRET_IF_RANDOM` are left out if their values look random.
     raw
         Use the URL as the browser reports it, as the paper does.
     """
@@ -88,12 +99,28 @@ def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
         (key, value)
         for key, value in parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
         if not any(fnmatchcase(key, glob) for glob in policy.drop_parameters)
+        or (key in SECRET_IF_RANDOM and not is_random_token(value))
     ]
     fragment = parts.fragment
     if policy.fragment == "drop" or (policy.fragment == "route" and not fragment.startswith(("/", "!"))):
         fragment = ""
     query = urlencode(sorted(pairs, key=itemgetter(0)), errors="surrogateescape")
     return urlunsplit((scheme, netloc, path or "/", query, fragment))
+
+
+def is_random_token(text: str) -> bool:
+    """Return whether `text` looks random or like a timestamp, and so is no word, small number or slug.
+
+    >>> [is_random_token(t) for t in ("9f86d081884c7d65", "1718031234567", "red-shirt-2024", "17")]
+    [True, True, False, False]
+    """
+    if _UUID.fullmatch(text):
+        return True
+    if text.isdigit():
+        return len(text) >= _RANDOM_DIGITS
+    if _HEX.fullmatch(text):
+        return any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+    return any(len(_SWITCH.findall(run)) >= _RANDOM_SWITCHES for run in _RUN.findall(text))
 
 
 def linked_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:

@@ -5,7 +5,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waygraph.core.errors import InvalidInput
-from waygraph.core.urls import UrlPolicy, linked_url, normalize_url, parse_start_url, site_key, url_template
+from waygraph.core.urls import (
+    SECRET_PARAMETERS,
+    UrlPolicy,
+    linked_url,
+    normalize_url,
+    parse_start_url,
+    site_key,
+    url_template,
+)
 
 pieces = st.text(st.sampled_from("ab/%2Ff5cé?=&;+ .~:@[]#!\t\ud800"), max_size=12)
 urls = st.one_of(
@@ -62,6 +70,15 @@ def test_normalising_is_idempotent(url, policy):
 )
 def test_urls_of_one_page_have_one_form(url, canonical):
     assert normalize_url(url) == canonical
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [("sid=sport", True), ("token=amber", True), ("sig=17", True), ("sid=9f86d081884c7d65", False), ("otp=17", False)],
+)
+def test_a_parameter_that_may_name_a_page_is_dropped_only_if_its_value_is_random(query, kept):
+    policy = UrlPolicy(drop_parameters=SECRET_PARAMETERS)
+    assert (normalize_url(f"http://x/?{query}", policy) == f"http://x/?{query}") == kept
 
 
 @pytest.mark.parametrize(
