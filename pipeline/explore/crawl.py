@@ -336,7 +336,8 @@ class Crawl:
         if snapshot.id == expected or self._graph.canonical(snapshot.id) == expected:
             return True
         recorded = self._snapshots.get(expected)
-        self._parts.login.check(recorded, snapshot)
+        if self._parts.login.check(recorded, snapshot):
+            return False
         similar = self._graph.agrees(snapshot, expected, "load" if step.action.kind == "goto" else "in_page") or (
             snapshot.url == step.expected_url
             and similarity(snapshot.structure, recorded.structure) >= STAND_IN_SIMILARITY

@@ -134,7 +134,7 @@ class Loader:
         self._counters["look/cut"] += int(snapshot.cut)
         await check_answer(page, snapshot, url, pace=self.pace, counters=self._counters)
         if self._context.login.may_be_signed_out(url, snapshot) and not is_checked:
-            await self._check_session(page, url, snapshot)
+            await self.check_session(url, snapshot)
             return await self._load(await self._page.open(), url, referrer, is_checked=True)
         if needs_second_load(url, snapshot, self._context.url_policy):
             second = await self._load_again(page, url, referrer)
@@ -157,14 +157,25 @@ class Loader:
             sends=sends,
         )
 
-    async def _check_session(self, page: GuardedPage, url: str, snapshot: Snapshot) -> None:
-        """Restore the session, and load the start page in it. Raise LoggedOut if that shows what visitors see."""
+    async def check_session(self, url: str, snapshot: Snapshot) -> None:
+        """Load the start page in a new context of the session. Raise LoggedOut if it shows what visitors see.
+
+        Parameters
+        ----------
+        url
+            URL of a page that looks so.
+        snapshot
+            What it shows.
+        """
         login = self._context.login
-        await self._restore_session(page, snapshot)
+        if login.start is None:
+            return
+        await self._page.close()
         page = await self._page.open()
+        self._page.requested += 1
         self._counters["session/checks"] += 1
         self._counters["browser/loads"] += 1
-        again = (await page.view.goto(login.start.raw_url if login.start else url, digest=False)).snapshot
+        again = (await page.view.goto(login.start.raw_url, digest=False)).snapshot
         page.take_stopped()
         login.check_start(url, snapshot, again)
         await self._restore_session(page, again)

@@ -252,6 +252,7 @@ class Worker:
                 continue  # the pace leaves its host alone before the next visit
             except (TimeoutError, NotActionable, NotReached, BrowserFailure, PlaywrightError) as error:
                 cause = self._cause(error)
+                await self._check_session(state)
                 if self._stays_unactionable(error):
                     # Nothing was done to the page, so that other items can use it.
                     return ActionOutcome(problem=cause.message, failure=cause.kind)
@@ -262,6 +263,16 @@ class Worker:
             await self._renew()
         await self._renew()
         return ActionOutcome(problem=cause.message if cause else "", failure=cause.kind if cause else None)
+
+    async def _check_session(self, state: Snapshot) -> None:
+        """Find out whether the session has ended, if a page on the way to a state looked so (LoggedOut)."""
+        if (suspect := self._context.login.take_unchecked()) is None:
+            return
+        try:
+            await self.loader.check_session(state.url, suspect)
+        except (BrowserFailure, PlaywrightError) as error:
+            self._counters["session/not_checked"] += 1
+            log.info("session/not_checked %s: %s", state.url, failure_cause(error).message)
 
     def _cause(self, error: Exception) -> FailureCause:
         if isinstance(error, TimeoutError):

@@ -31,8 +31,10 @@ _RESOURCE = re.compile(
     r"\.(?:m?js|css|map|wasm|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf|otf|eot|mp[34]|webm|ogg)$", re.IGNORECASE
 )
 _IDENTIFIER = re.compile(r"\d+|(?=.*\d)[0-9a-fA-F-]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-#: A code that was made for one mail or one person.
-_CODE = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w.=~:+-]{6,}|\d{4,}|[\w.=~:+-]{20,}")
+#: A code that was made for one mail or one person. Slugs with numbers have words in them: `windows-11`.
+_CODE = re.compile(
+    r"(?=[^/]*\d)(?=[^/]*[A-Za-z])(?!(?:.*[^A-Za-z])?[A-Za-z]{4,}(?:[^A-Za-z0-9]|$))[\w.=~:+-]{6,}|\d{4,}|[A-Za-z0-9_=~+]{20,}"
+)
 _ID_PARAMETER = re.compile(r"(?:^|[_-])(?:id|ids|uid|pid|item|key)$|[a-z]Id$", re.IGNORECASE)
 
 

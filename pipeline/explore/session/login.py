@@ -54,6 +54,7 @@ class LoginWatch:
     start: Snapshot | None = None
     in_a_row: int = IN_A_ROW
     _suspects: list[str] = field(default_factory=list)
+    _unchecked: Snapshot | None = None
     _login_page: Snapshot | None = None
 
     def is_suspicious(self, expected: Snapshot | None, snapshot: Snapshot) -> bool:
@@ -139,6 +140,11 @@ class LoginWatch:
                 hint=_LOG_IN_AGAIN,
             )
 
+    def take_unchecked(self) -> Snapshot | None:
+        """Return the last suspicious page that `check` was given since the last call; None if there was none."""
+        taken, self._unchecked = self._unchecked, None
+        return taken
+
     def check(self, expected: Snapshot | None, snapshot: Snapshot) -> bool:
         """Check one load.
 
@@ -164,6 +170,7 @@ class LoginWatch:
                 # Content that needs the session was loaded, so the session has not ended.
                 self._suspects.clear()
             return False
+        self._unchecked = snapshot
         self._login_page = self._login_page or (snapshot if snapshot.password else None)
         url = "" if expected is None else expected.url
         if url not in self._suspects:
