@@ -99,11 +99,11 @@ class Choosing:
 
 def described(name: str, version: MapVersion, per: Per = Per.STATE) -> Asked:
     """Return the descriptions of a site that the replies give, and the states without one."""
-    plan = plan_descriptions(version, per, again=True)
+    plan = plan_descriptions(version, per, again=True, leads=0)
     replies = read_replies(REPLIES / f"describe-{name}.jsonl", ChatSettings())
     if per is Per.KIND and (of_kinds := REPLIES / f"describe-kinds-{name}.jsonl").exists():
         replies |= read_replies(of_kinds, ChatSettings())
-    return take_replies(plan, version, replies, ModelBudget("the benchmark"))
+    return take_replies(plan, replies, ModelBudget("the benchmark"))
 
 
 def description_requests(subjects: Sequence[Subject]) -> dict[str, ChatRequest]:
@@ -242,8 +242,12 @@ def write_requests(options: argparse.Namespace, sites: Sequence[str]) -> None:
     remembering = remembering_encoder("text", options.store)
     for name in sites:
         corpus, version = read_corpus(name, options.store), open_map(name, options.store)
-        files = {f"describe-{name}": description_requests(plan_descriptions(version, Per.STATE, again=True).subjects)}
-        if kinds := [each for each in plan_descriptions(version, Per.KIND, again=True).subjects if each.kind]:
+        files = {
+            f"describe-{name}": description_requests(
+                plan_descriptions(version, Per.STATE, again=True, leads=0).subjects
+            )
+        }
+        if kinds := [each for each in plan_descriptions(version, Per.KIND, again=True, leads=0).subjects if each.kind]:
             files[f"describe-kinds-{name}"] = description_requests(kinds)
         if options.described:
             corpus = replace(corpus, descriptions=described(name, version).descriptions)

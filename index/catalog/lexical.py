@@ -105,9 +105,33 @@ def _path_and_query(url: str) -> str:
     return f"{unquote(parts.path)} {unquote(parts.query)}"
 
 
-def lead_texts(leads: Iterable[Lead]) -> dict[str, Sequence[str]]:
-    """Return the texts whose words count for each lead, by id: names of its links, URL, heading, description."""
-    return {lead.id: (*lead.names, _path_and_query(lead.url), lead.heading, lead.description) for lead in leads}
+def lead_texts(
+    leads: Iterable[Lead], descriptions: Mapping[str, Description] = MappingProxyType({})
+) -> dict[str, Sequence[str]]:
+    """Return the texts whose words count for each lead, by id: names of its links, URL, words beside, description.
+
+    Parameters
+    ----------
+    leads
+        The leads.
+    descriptions
+        Generated descriptions by id.
+
+    Returns
+    -------
+    dict[str, Sequence[str]]
+        By id.
+    """
+    return {
+        lead.id: (
+            *lead.names,
+            _path_and_query(lead.url),
+            lead.heading,
+            lead.description,
+            *(descriptions[lead.id].texts if lead.id in descriptions else ()),
+        )
+        for lead in leads
+    }
 
 
 class LexicalIndex:

@@ -85,7 +85,7 @@ class LoadedMap:
         """Words of states and leads. Leads have few words and count for no statistic of the words of pages."""
         version = self.version
         texts = state_texts(version.graph, version.observations, version.descriptions)
-        return LexicalIndex(texts, lead_texts(version.leads.values()))
+        return LexicalIndex(texts, lead_texts(version.leads.values(), version.descriptions))
 
     @cached_property
     def places(self) -> Mapping[str, Place]:

@@ -104,7 +104,7 @@ class OpenMap:
 
     @property
     def descriptions(self) -> Mapping[str, Description]:
-        """Generated descriptions by node id; states without one are left out."""
+        """Generated descriptions by id; states and leads without one are left out."""
         return self._loaded.version.descriptions
 
     @property
@@ -113,7 +113,7 @@ class OpenMap:
 
         Descriptions of kinds of pages do not count: with them, scores rise by less.
         """
-        own = sum(not description.kind for description in self.descriptions.values())
+        own = sum(not each.kind for name, each in self.descriptions.items() if name in self.observations)
         return 0 < 9 * len(self.observations) <= 10 * own
 
     @property

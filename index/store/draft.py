@@ -78,7 +78,7 @@ class MapDraft:
             raise InvalidInput(f"The map of '{self.site}' has no states.", hint="See the run's report.")
         by_node_id: tuple[tuple[str, Iterable[str]], ...] = (
             ("an observation", self.observations), ("vectors", self.pages), ("evidence", self.recognition.states()),
-            ("a description", self.descriptions),
+            ("a description", self.descriptions.keys() - self.leads.keys()),
         )  # fmt: skip
         for kind, node_ids in by_node_id:
             if unknown := sorted(set(node_ids) - set(self.graph.nodes)):

@@ -84,7 +84,7 @@ def read_version(store: StoreContents, site: str, version: int | None) -> MapVer
         checks.check_lineage(table, pa.concat_arrays([state_ids, lead_ids]))
         lineage = read_lineage(table)
     with _checked_table(store, manifest, DESCRIPTIONS_FILE, DESCRIPTION_SCHEMA) as table:
-        checks.check_descriptions(table, state_ids)
+        checks.check_descriptions(table, pa.concat_arrays([state_ids, lead_ids]))
         descriptions = read_descriptions(table)
     return MapVersion(manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions)
 

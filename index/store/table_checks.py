@@ -131,10 +131,10 @@ def check_recognition(table: pa.Table, states: pa.Array) -> None:
     _unique_ids(pc.struct_field(pc.list_flatten(table.column("merged")), "id"), "merged snapshots")
 
 
-def check_descriptions(table: pa.Table, states: pa.Array) -> None:
-    """Check the generated descriptions: each is of one state."""
+def check_descriptions(table: pa.Table, states_and_leads: pa.Array) -> None:
+    """Check the generated descriptions: each is of one state or lead."""
     check_columns(table, DESCRIPTION_SCHEMA)
-    _check_known(_unique_ids(table.column("node_id"), "descriptions"), states, "a description")
+    _check_known(_unique_ids(table.column("node_id"), "descriptions"), states_and_leads, "a description")
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> None:

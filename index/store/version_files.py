@@ -90,8 +90,9 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         states = checks.check_nodes(nodes, manifest)
         checks.check_edges(edges, manifest, states)
         checks.check_recognition(recognition, states)
-        checks.check_lineage(lineage, pa.concat_arrays([states, checks.check_leads(leads, manifest, states)]))
-        checks.check_descriptions(descriptions, states)
+        states_and_leads = pa.concat_arrays([states, checks.check_leads(leads, manifest, states)])
+        checks.check_lineage(lineage, states_and_leads)
+        checks.check_descriptions(descriptions, states_and_leads)
     except ValueError as error:
         raise InvalidInput(f"The map of '{draft.site}' could not be read back: {error}.") from error
     content = manifest.to_bytes()

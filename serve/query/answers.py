@@ -269,6 +269,7 @@ def _lead_answer(opened: OpenMap, lead: Lead) -> NodeAnswer:
         segments=[],
         edges=[],
         lead=lead_model(lead),
+        description=_description_model(opened.descriptions.get(lead.id)),
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 
-from waygraph.index.graph import Box, Description, Lead, Observation, Segment
+from waygraph.index.graph import Box, Lead, Observation, Segment
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.text.borrowed_text import BorrowedTexts
 from waygraph.pipeline.encode.text.site_text import SiteText
@@ -23,11 +22,7 @@ _SHORT = 0.7
 _NO_BOX = Box(0, 0, 0, 0)
 
 
-def lead_observations(
-    leads: Iterable[Lead],
-    observations: Iterable[Observation],
-    descriptions: Mapping[str, Description] = MappingProxyType({}),
-) -> list[Observation]:
+def lead_observations(leads: Iterable[Lead], observations: Iterable[Observation]) -> list[Observation]:
     """Return what is known of pages that were not visited as observations, which every encoder reads.
 
     The first link name is the title. Further names, heading, description and what the page borrows from visited pages
@@ -39,8 +34,6 @@ def lead_observations(
         The leads.
     observations
         What the states of the site show.
-    descriptions
-        Generated descriptions by id.
 
     Returns
     -------
@@ -52,20 +45,15 @@ def lead_observations(
         return []
     seen = list(observations)
     borrowed = BorrowedTexts(seen, SiteText.from_counts(count_segments(seen)))
-    return [
-        _observation(lead, borrowed.of(lead.url), descriptions[lead.id].texts if lead.id in descriptions else ())
-        for lead in known
-    ]
+    return [_observation(lead, borrowed.of(lead.url)) for lead in known]
 
 
-def _observation(lead: Lead, borrowed: Sequence[str], generated: tuple[str, ...]) -> Observation:
+def _observation(lead: Lead, borrowed: Sequence[str]) -> Observation:
     texts = (*lead.names[1:], lead.heading, lead.description, ", ".join(borrowed))
     context = ". ".join(text for text in texts if text)
     segments = (Segment(context, "text", _NO_BOX),) if context else ()
     title = lead.names[0] if lead.names else ""
-    return Observation(
-        lead.id, lead.url, title, segments, anchor_texts=lead.names, generated_texts=generated, visited=False
-    )
+    return Observation(lead.id, lead.url, title, segments, anchor_texts=lead.names, visited=False)
 
 
 def rounded_page(page: EncodedPage) -> EncodedPage:

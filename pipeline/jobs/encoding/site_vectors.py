@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from waygraph.core.errors import EncodingFailed, StoreError
-from waygraph.index.graph import Lead, Observation, SegmentCounts
+from waygraph.index.graph import Observation, SegmentCounts
 from waygraph.index.store import EncoderInfo, Manifest, MapVersion, Store
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import SiteContext, content_key
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
 from waygraph.pipeline.encode.text.descriptions import with_descriptions
-from waygraph.pipeline.encode.text.lead_text import lead_observations, rounded_page
+from waygraph.pipeline.encode.text.lead_text import rounded_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.jobs.actors.protocol import ObjectRef
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
@@ -121,7 +121,7 @@ class SiteVectorizer:
         observations: Mapping[str, Observation],
         on_progress: Callable[[int, int], None],
         *,
-        leads: Iterable[Lead] = (),
+        leads: Iterable[Observation] = (),
         previous: MapVersion | None = None,
         keep_boilerplate: bool = False,
     ) -> SiteVectors:
@@ -136,7 +136,7 @@ class SiteVectorizer:
         on_progress
             Called with the number of encoded states and leads, and of those to encode.
         leads
-            Known pages that were not visited. They do not affect the boilerplate of the site.
+            What is known of pages that were not visited. They do not affect the boilerplate of the site.
         previous
             The published version, if it is read already. Its vectors are reused if the same encoder made them.
         keep_boilerplate
@@ -161,8 +161,7 @@ class SiteVectorizer:
         if keep_boilerplate and previous is not None and is_encoded_by(previous.manifest, identity):
             context = reuse_boilerplate(previous.manifest.encoder.context, context)
         encoder = _encoder_info(identity, context)
-        unvisited = await asyncio.to_thread(lead_observations, leads, observations.values())
-        of_leads = {each.node_id: each for each in unvisited}
+        of_leads = {each.node_id: each for each in leads}
         contents = {**observations, **of_leads}
         keys = {node_id: content_key(each, identity.reads) for node_id, each in contents.items()}
         pages = await asyncio.to_thread(lambda: _reusable_pages(previous or self._previous(site), encoder, identity))

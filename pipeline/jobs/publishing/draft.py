@@ -106,7 +106,10 @@ def draft_from_version(
 
 
 def described_draft(
-    version: MapVersion, descriptions: Mapping[str, Description], pages: Mapping[str, EncodedPage]
+    version: MapVersion,
+    descriptions: Mapping[str, Description],
+    pages: Mapping[str, EncodedPage],
+    lead_pages: Mapping[str, EncodedPage],
 ) -> MapDraft:
     """Return the draft of a published version with other descriptions and the vectors that go with them."""
     manifest = version.manifest
@@ -124,7 +127,7 @@ def described_draft(
         recognition=version.recognition,
         lineage=version.lineage,
         leads=version.leads,
-        lead_pages=version.lead_pages,
+        lead_pages=dict(lead_pages),
         descriptions=dict(descriptions),
     )
 

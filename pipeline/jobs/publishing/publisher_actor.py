@@ -22,6 +22,7 @@ from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
+from waygraph.pipeline.encode.text.lead_text import lead_observations
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors.protocol import Actor, ActorSystem
 from waygraph.pipeline.jobs.call_errors import to_waygraph_error
@@ -177,12 +178,14 @@ class PublisherActor:
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
         if is_refresh and previous is not None:
             await self._check_encoder(previous)
-        descriptions = kept_descriptions(previous.descriptions if previous else {}, capture.observations)
+        unvisited = await asyncio.to_thread(_unvisited, capture.leads, capture.observations)
+        known = {**capture.observations, **unvisited}
+        descriptions = kept_descriptions(previous.descriptions if previous else {}, known)
         vectors = await self._encoded(
             site,
             capture.graph,
             with_descriptions(capture.observations, descriptions),
-            leads=capture.leads.values(),
+            leads=with_descriptions(unvisited, descriptions).values(),
             previous=previous,
             keep_boilerplate=is_refresh,
         )
@@ -230,11 +233,12 @@ class PublisherActor:
         )
         if is_encoded_by(version.manifest, identity) and is_complete:
             return None
+        unvisited = await asyncio.to_thread(_unvisited, version.leads, version.observations)
         vectors = await self._encoded(
             site,
             version.graph,
             with_descriptions(version.observations, version.descriptions),
-            leads=version.leads.values(),
+            leads=with_descriptions(unvisited, version.descriptions).values(),
             previous=version,
         )
         unchanged = (
@@ -262,7 +266,7 @@ class PublisherActor:
         graph: InteractionGraph,
         observations: Mapping[str, Observation],
         *,
-        leads: Iterable[Lead],
+        leads: Iterable[Observation],
         previous: MapVersion | None,
         keep_boilerplate: bool = False,
     ) -> SiteVectors:
@@ -296,6 +300,11 @@ class PublisherActor:
     async def report(self) -> EncodingReport:
         """Return what the encoders did so far."""
         return self._pool.report()
+
+
+def _unvisited(leads: Mapping[str, Lead], observations: Mapping[str, Observation]) -> dict[str, Observation]:
+    """Return what is known of leads as observations, by id."""
+    return {each.node_id: each for each in lead_observations(leads.values(), observations.values())}
 
 
 async def _unless_published_meanwhile(publish: Callable[[], Awaitable[_Result]]) -> _Result:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from waygraph.agents.describe.prompt import SAMPLE_TITLES, TEXTS, page_request
+from waygraph.agents.describe.prompt import SAMPLE_TITLES, TEXTS, lead_request, page_request
 from waygraph.agents.models.chat import ChatRequest
 from waygraph.core.settings import ChatSettings
 from waygraph.index.graph import Description
+from waygraph.index.graph.lead_order import kinds_first
 from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.descriptions import description_key, kept_descriptions
+from waygraph.pipeline.encode.text.lead_text import lead_observations
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.serve.views.alike import group_alike
@@ -37,17 +39,23 @@ class Subject:
 
     Attributes
     ----------
-    states
-        Ids of the states that the description is for; the first one is shown to the model.
+    keys
+        What the description depends on (`description_key`), by the ids of the states or of the lead that it is for; the
+        first one is shown to the model.
     request
         The request.
     kind
-        URL pattern of the kind; empty: one state.
+        URL pattern of the kind; empty: one state or lead.
     """
 
-    states: tuple[str, ...]
+    keys: Mapping[str, str]
     request: ChatRequest
     kind: str = ""
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Ids of the states or of the lead that the description is for."""
+        return tuple(self.keys)
 
     @property
     def digest(self) -> str:
@@ -67,7 +75,7 @@ class DescriptionPlan:
     kept
         Descriptions that hold, by node id, those included that are asked for again.
     states
-        Number of states that can be described.
+        Number of states and leads that can be described.
     """
 
     subjects: tuple[Subject, ...]
@@ -97,7 +105,9 @@ class Estimate:
     cost: float | None
 
 
-def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> DescriptionPlan:
+def plan_descriptions(
+    version: MapVersion, per: Per, *, again: bool = False, leads: int | None = None
+) -> DescriptionPlan:
     """Decide what to ask about a map.
 
     Parameters
@@ -109,15 +119,19 @@ def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> 
         kinds do not count for the former.
     again
         Ask about everything, also where a description holds.
+    leads
+        Number of leads that are described, kinds first; None: as many as there are states.
 
     Returns
     -------
     DescriptionPlan
-        In the order of the map, so that a repeated call asks the same.
+        States in the order of the map, then leads, so that a repeated call asks the same.
     """
     seen = version.observations
     site = SiteText.from_counts(count_segments(seen.values()))
-    holding = kept_descriptions(version.descriptions, seen)
+    chosen = kinds_first(version.leads.values())[: len(seen) if leads is None else leads]
+    unvisited = {each.node_id: each for each in lead_observations(chosen, seen.values())}
+    holding = kept_descriptions(version.descriptions, {**seen, **unvisited})
     kept = {} if again else {node_id: each for node_id, each in holding.items() if per is Per.KIND or not each.kind}
     groups: dict[str, tuple[str, list[str]]] = {}
     if per is Per.KIND:
@@ -135,8 +149,13 @@ def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> 
         if missing := [each for each in states if each not in kept]:
             others = [seen[each] for each in states if each != missing[0]][:SAMPLE_TITLES]
             request = page_request(seen[missing[0]], site, kind=kind, pages=len(states), others=others)
-            subjects.append(Subject(tuple(missing), request, kind))
-    return DescriptionPlan(tuple(subjects), holding | kept, len(seen))
+            subjects.append(Subject({each: description_key(seen[each]) for each in missing}, request, kind))
+    for lead in chosen:
+        if lead.id not in kept:
+            known = unvisited[lead.id]
+            request = lead_request(lead, known, version.observations.get(lead.state), site)
+            subjects.append(Subject({lead.id: description_key(known)}, request))
+    return DescriptionPlan(tuple(subjects), holding | kept, len(seen) + len(chosen))
 
 
 def _of_kind(kept: Mapping[str, Description], states: Iterable[str], kind: str) -> Description | None:

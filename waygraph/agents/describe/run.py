@@ -21,7 +21,8 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
-from waygraph.pipeline.encode.text.descriptions import description_key, with_descriptions
+from waygraph.pipeline.encode.text.descriptions import with_descriptions
+from waygraph.pipeline.encode.text.lead_text import lead_observations, rounded_page
 from waygraph.pipeline.encode.text.weights import MODELS
 from waygraph.pipeline.jobs.publishing.draft import described_draft
 
@@ -50,7 +51,6 @@ class Asked:
 
 async def ask(
     plan: DescriptionPlan,
-    version: MapVersion,
     model: ChatModel,
     journal: ReplyJournal,
     *,
@@ -65,8 +65,6 @@ async def ask(
     ----------
     plan
         What to ask.
-    version
-        The map.
     model
         The model, with its budget.
     journal
@@ -102,7 +100,7 @@ async def ask(
                 asked.stopped_by = asked.stopped_by or error
                 return
             else:
-                asked.descriptions |= _descriptions(subject, version, reply, name)
+                asked.descriptions |= _descriptions(subject, reply, name)
             on_progress(len(plan.subjects) - len(waiting), len(plan.subjects))
 
     async with asyncio.TaskGroup() as group:
@@ -111,17 +109,13 @@ async def ask(
     return asked
 
 
-def take_replies(
-    plan: DescriptionPlan, version: MapVersion, replies: Mapping[str, ChatReply], budget: ModelBudget
-) -> Asked:
+def take_replies(plan: DescriptionPlan, replies: Mapping[str, ChatReply], budget: ModelBudget) -> Asked:
     """Take descriptions from replies that a batch service gave.
 
     Parameters
     ----------
     plan
         What was asked.
-    version
-        The map.
     replies
         Replies by the digest of their subject, with the names of their models. Those of other subjects are ignored.
     budget
@@ -144,7 +138,7 @@ def take_replies(
         except BadModelReply as error:
             asked.failures[subject.states[0]] = error.message
         else:
-            asked.descriptions |= _descriptions(subject, version, parsed, reply.usage.model)
+            asked.descriptions |= _descriptions(subject, parsed, reply.usage.model)
     return asked
 
 
@@ -157,13 +151,13 @@ async def _reply(subject: Subject, model: ChatModel, journal: ReplyJournal, name
     return reply
 
 
-def _descriptions(subject: Subject, version: MapVersion, reply: PageReply, name: str) -> dict[str, Description]:
+def _descriptions(subject: Subject, reply: PageReply, name: str) -> dict[str, Description]:
     return {
         node_id: Description(
             reply.description,
             reply.search_texts,
             name,
-            description_key(version.observations[node_id]),
+            subject.keys[node_id],
             subject.kind,
         )
         for node_id in subject.states
@@ -223,7 +217,7 @@ class TextEncoders:
 def publish(
     store: Store, version: MapVersion, descriptions: Mapping[str, Description], encoder: Encoder | None
 ) -> int | None:
-    """Publish a map with descriptions. Only states whose description changed are encoded; other vectors stay.
+    """Publish a map with descriptions. Only states and leads whose description changed are encoded.
 
     Parameters
     ----------
@@ -248,10 +242,12 @@ def publish(
     """
     if dict(descriptions) == dict(version.descriptions):
         return None
-    pages = dict(version.pages)
+    pages, lead_pages = dict(version.pages), dict(version.lead_pages)
     if encoder is not None:
         pages |= _encoded(version, descriptions, encoder)
-    return store.publish(described_draft(version, descriptions, pages), replaces=version.manifest.version)
+        lead_pages |= _encoded_leads(version, descriptions, encoder)
+    draft = described_draft(version, descriptions, pages, lead_pages)
+    return store.publish(draft, replaces=version.manifest.version)
 
 
 def _encoded(version: MapVersion, descriptions: Mapping[str, Description], encoder: Encoder) -> dict[str, EncodedPage]:
@@ -265,6 +261,18 @@ def _encoded(version: MapVersion, descriptions: Mapping[str, Description], encod
     described = with_descriptions({each.node_id: each for each in anchored if each.node_id in changed}, descriptions)
     encoded = encoder.encode_pages(list(described.values()), version.manifest.encoder.context)
     return dict(zip(described, encoded, strict=True))
+
+
+def _encoded_leads(
+    version: MapVersion, descriptions: Mapping[str, Description], encoder: Encoder
+) -> dict[str, EncodedPage]:
+    before = version.descriptions
+    leads = [each for each in version.leads.values() if _texts(before, each.id) != _texts(descriptions, each.id)]
+    seen = {each.node_id: each for each in lead_observations(leads, version.observations.values())}
+    encoded = encoder.encode_pages(
+        list(with_descriptions(seen, descriptions).values()), version.manifest.encoder.context
+    )
+    return {name: rounded_page(page) for name, page in zip(seen, encoded, strict=True)}
 
 
 def _texts(descriptions: Mapping[str, Description], node_id: str) -> tuple[str, ...]:

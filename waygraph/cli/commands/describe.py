@@ -232,9 +232,9 @@ class _Work:
         with ReplyJournal.open(self._settings.store, site) as journal:
             if self._replies is None:
                 kept_in = (self.budget, journal, self._cassette)
-                asked = asyncio.run(_ask(plan, version, self._settings.agents.model, kept_in))
+                asked = asyncio.run(_ask(plan, self._settings.agents.model, kept_in))
             else:
-                asked = take_replies(plan, version, self._replies, self.budget)
+                asked = take_replies(plan, self._replies, self.budget)
             number = publish(self._planner.store, version, {**plan.kept, **asked.descriptions}, encoder)
             if self._replies is None:
                 journal.remove()
@@ -309,7 +309,6 @@ def _confirm(sites: Sequence[str], *, yes: bool, as_json: bool) -> None:
 
 async def _ask(
     plan: DescriptionPlan,
-    version: MapVersion,
     chat: ChatSettings,
     kept_in: tuple[ModelBudget, ReplyJournal, Path | None],
 ) -> Asked:
@@ -339,7 +338,6 @@ async def _ask(
         try:
             asked = await ask(
                 plan,
-                version,
                 BudgetedModel(asked_model, budget),
                 journal,
                 name=chat.model or _RECORDED,

@@ -51,7 +51,7 @@ def describe(store: Store, encoder, model, **options):
     version = store.read(SITE.site)
     plan = plan_descriptions(version, options.pop("per", Per.STATE), again=options.pop("again", False))
     with ReplyJournal.open(store.location, SITE.site) as journal:
-        asked = asyncio.run(ask(plan, version, model, journal, name="scripted", **options))
+        asked = asyncio.run(ask(plan, model, journal, name="scripted", **options))
         number = publish(store, version, {**plan.kept, **asked.descriptions}, encoder)
         journal.remove()
     return number, asked
@@ -167,7 +167,7 @@ def test_replies_of_an_interrupted_call_are_not_paid_for_again(store, encoder):
     version = store.read(SITE.site)
     plan = plan_descriptions(version, Per.STATE)
     with ReplyJournal.open(store.location, SITE.site) as journal:
-        asked = asyncio.run(ask(plan, version, failing, journal, name="scripted"))
+        asked = asyncio.run(ask(plan, failing, journal, name="scripted"))
     assert isinstance(asked.stopped_by, ModelUnavailable)
     assert (len(asked.descriptions), len(failing.requests)) == (2, 3)
     model = script()
@@ -212,7 +212,7 @@ def die(request):
 version = Store.open(sys.argv[1]).read(SITE.site)
 with ReplyJournal.open(sys.argv[1], SITE.site) as journal:
     model = ScriptedModel([reply_for, reply_for, reply_for, die])
-    asyncio.run(ask(plan_descriptions(version, Per.STATE), version, model, journal, name="scripted"))
+    asyncio.run(ask(plan_descriptions(version, Per.STATE), model, journal, name="scripted"))
 """
 
 
@@ -237,7 +237,7 @@ def test_calls_that_run_are_waited_for_when_asking_is_interrupted(store):
     async def run():
         with ReplyJournal.open(store.location, SITE.site) as journal:
             plan = plan_descriptions(version, Per.STATE)
-            asked = await ask(plan, version, Slow(), journal, name="m", concurrency=2, stop=stop)
+            asked = await ask(plan, Slow(), journal, name="m", concurrency=2, stop=stop)
             return asked, len(journal)
 
     stop = asyncio.Event()
@@ -307,7 +307,7 @@ def test_alike_pages_are_described_together(store, encoder):
     assert len(plan.subjects) == len(STATES) + 1
     assert len(plan_descriptions(larger, Per.STATE).subjects) == len(STATES) + 4
     with ReplyJournal.open(store.location, SITE.site) as journal:
-        asked = asyncio.run(ask(plan, larger, script(), journal, name="m"))
+        asked = asyncio.run(ask(plan, script(), journal, name="m"))
     # A fifth page of the kind needs no call; for descriptions of their own, all of the kind are asked about.
     graph = InteractionGraph([*version.graph.nodes.values(), *products], version.graph.edges)
     grown = replace(larger, graph=graph, observations={**shown, **seen}, descriptions=asked.descriptions)
@@ -376,10 +376,10 @@ def test_replies_of_a_batch_service_describe_a_map_as_calls_do(store, encoder):
     plan = plan_descriptions(version, Per.STATE)
     replies = batch_replies(plan) | {"of another site": ChatReply("no JSON", no_usage())}
     budget = ModelBudget("the run")
-    taken = take_replies(plan, version, replies, budget)
+    taken = take_replies(plan, replies, budget)
     assert taken.failures == {}
     with ReplyJournal.open(store.location, SITE.site) as journal:
-        asked = asyncio.run(ask(plan, version, script(), journal, name="batch-model"))
+        asked = asyncio.run(ask(plan, script(), journal, name="batch-model"))
     assert taken.descriptions == asked.descriptions
 
 
@@ -391,7 +391,7 @@ def test_pages_without_a_reply_or_with_one_of_another_form_are_named(store):
     del replies[missing.digest]
     replies[wrong.digest] = ChatReply(reply("Only one question.", "a?"), no_usage("m"))
     replies[cut.digest] = ChatReply('{"description": "One', no_usage("m"), is_cut=True)
-    taken = take_replies(plan, version, replies, ModelBudget("the run"))
+    taken = take_replies(plan, replies, ModelBudget("the run"))
     assert taken.failures.keys() == {each.states[0] for each in (missing, wrong, cut)}
     assert "no reply" in taken.failures[missing.states[0]]
     assert "limit of tokens" in taken.failures[cut.states[0]]
@@ -422,7 +422,7 @@ def test_what_distinguishes_a_state_comes_first_and_boilerplate_last():
 def test_answers_of_described_maps_have_levels_of_their_own(store, encoder):
     version = store.read(SITE.site)
     plan = plan_descriptions(version, Per.STATE)
-    every = take_replies(plan, version, batch_replies(plan), ModelBudget("the run")).descriptions
+    every = take_replies(plan, batch_replies(plan), ModelBudget("the run")).descriptions
     fingerprint = version.manifest.encoder.fingerprint
     plain, described = ({share for _, share in levels[fingerprint]} for levels in (LEVELS, DESCRIBED_LEVELS))
 
