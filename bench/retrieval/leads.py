@@ -1,10 +1,14 @@
 """Benchmark of leads beside states: whether searches still find the pages that were visited, and what leads add.
 
-    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--before FILE] [--save]
+    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--described] [--before FILE] [--save]
+    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] --requests FOLDER
 
 Asks the questions of `questions/` and those of `bench.function_pages` of maps that `bench.retrieval.maps` made, as the
 service does: each map is encoded with the `text` encoder and published twice, with its leads and without.
 `--states N` takes the maps that `bench.retrieval.maps --states N` made: the fewer states, the more pages are leads.
+`--described` describes states and leads by the replies in `replies/`, where there is one to a request; those about
+leads are in `describe-leads-SITE.jsonl`. `--requests` writes the requests about the leads that questions need, and
+about as many others, as a file for a batch service.
 `--before` compares each question with the same one in a result file of another build. `--save` replaces the rows of
 these maps in bench/results/lead-words.json, or in the file that `--out` names.
 """
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -25,10 +30,18 @@ from bench import function_pages
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import identity, remembering_encoder
 from bench.retrieval.maps import open_map
-from bench.retrieval.metrics import bootstrap
+from bench.retrieval.metrics import SEED, bootstrap
 from bench.retrieval.queries import Target, read_queries, resolve
-from waygraph.core.settings import Settings
+from bench.retrieval.with_model import REPLIES
+from waygraph.agents.describe.plan import DescriptionPlan, Per, plan_descriptions
+from waygraph.agents.describe.prompt import PageReply
+from waygraph.agents.describe.run import publish, take_replies
+from waygraph.agents.models.batch_file import batch_lines, read_replies
+from waygraph.agents.models.budget import ModelBudget
+from waygraph.agents.models.structured import request_for
+from waygraph.core.settings import ChatSettings, Settings
 from waygraph.index.catalog.catalog import Catalog
+from waygraph.index.graph import Description
 from waygraph.index.store import MapDraft, MapVersion, Store
 from waygraph.index.vectors.edge import EdgeIndex
 from waygraph.pipeline.encode.text.encoder import TextEncoder
@@ -63,15 +76,17 @@ class Answer:
     margin: float
 
 
-def asked_map(name: str, version: MapVersion, text: TextEncoder) -> dict[str, Any]:
+def asked_map(name: str, version: MapVersion, text: TextEncoder, *, is_described: bool) -> dict[str, Any]:
     """Return the questions about a map with their ranks, with leads among the hits and without."""
     questions = _questions(name, version)
     found = encode_map(version.graph, version.observations.values(), version.leads.values(), text)
     draft = draft_from_version(
         version, Settings(), pages=found.pages, lead_pages=found.lead_pages, encoder=found.encoder, run_id=""
     )
-    served = _asked(draft, questions, version, text)
-    alone = _asked(replace(draft, leads={}, lead_pages={}), questions, version, text)
+    descriptions = _described(name, version) if is_described else {}
+    of_states = {node: each for node, each in descriptions.items() if node in version.observations}
+    served = _asked(draft, descriptions, questions, version, text)
+    alone = _asked(replace(draft, leads={}, lead_pages={}), of_states, questions, version, text)
     rows = [
         {
             "ask": question.ask,
@@ -85,10 +100,47 @@ def asked_map(name: str, version: MapVersion, text: TextEncoder) -> dict[str, An
         }
         for question, answer, without in zip(questions, served, alone, strict=True)
     ]
-    return {"site": name, "states": len(version.graph), "leads": len(version.leads), "questions": rows}
+    described = [len(of_states), len(descriptions) - len(of_states)]
+    sizes = {"states": len(version.graph), "leads": len(version.leads), "described states and leads": described}
+    return {"site": name, **sizes, "questions": rows}
 
 
-def _asked(draft: MapDraft, questions: Sequence[Asked], version: MapVersion, text: TextEncoder) -> list[Answer]:
+def _plan(version: MapVersion) -> DescriptionPlan:
+    return plan_descriptions(version, Per.STATE, again=True, leads=len(version.leads))
+
+
+def _described(name: str, version: MapVersion) -> dict[str, Description]:
+    """Return the descriptions of states and leads that the replies give."""
+    replies = {}
+    for file in (REPLIES / f"describe-{name}.jsonl", REPLIES / f"describe-leads-{name}.jsonl"):
+        if file.exists():
+            replies |= read_replies(file, ChatSettings())
+    return take_replies(_plan(version), replies, ModelBudget("the benchmark")).descriptions
+
+
+def write_requests(name: str, version: MapVersion, folder: Path) -> None:
+    """Write the requests about leads that answer questions, and about as many others of the site."""
+    questions = _questions(name, version)
+    ids = [*version.graph.nodes, *version.leads]
+    needed = {ids[i] for question in questions if not question.states for i in question.leads}
+    subjects = {each.states[0]: each for each in _plan(version).subjects if each.states[0] in version.leads}
+    others = random.Random(SEED).sample(
+        sorted(subjects.keys() - needed), k=min(len(needed), len(subjects) - len(needed))
+    )
+    chosen = {subjects[each].digest: subjects[each] for each in sorted({*needed, *others} & subjects.keys())}
+    requests = {digest: request_for(each.request, PageReply) for digest, each in sorted(chosen.items())}
+    file = folder / f"describe-leads-{name}.jsonl"
+    file.write_text("".join(batch_lines(requests, ChatSettings(model="model"))), encoding="utf-8")
+    print(f"{len(requests)} requests in {file}")
+
+
+def _asked(
+    draft: MapDraft,
+    descriptions: Mapping[str, Description],
+    questions: Sequence[Asked],
+    version: MapVersion,
+    text: TextEncoder,
+) -> list[Answer]:
     """Publish a map to a store of its own, and ask it all questions, as the service does."""
     ids = [*version.graph.nodes, *version.leads]
     answers = []
@@ -96,6 +148,7 @@ def _asked(draft: MapDraft, questions: Sequence[Asked], version: MapVersion, tex
         store = Store.open(folder, create=True)
         bare = {node: replace(seen, screenshot="", dom="", aria="") for node, seen in draft.observations.items()}
         store.publish(replace(draft, observations=bare, report={}))
+        publish(store, store.read(draft.site), descriptions, text)
         make_index = lambda manifest: EdgeIndex(manifest.encoder.dim)  # noqa: E731
         with closing(Catalog(store, make_index)) as catalog, catalog.open(draft.site) as opened:
             for question, query in zip(questions, text.encode_queries([q.ask for q in questions]), strict=True):
@@ -194,27 +247,37 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--sites", nargs="+", default=["wagtail", "fossil", "dokuwiki"])
     parser.add_argument("--states", type=int, help="take the maps of at most this many states")
+    parser.add_argument("--described", action="store_true", help="with the generated descriptions of replies/")
+    parser.add_argument("--requests", type=Path, metavar="FOLDER", help="write requests about leads here, and stop")
     parser.add_argument("--before", type=Path, help="result file of another build to compare with")
     parser.add_argument("--out", type=Path, default=RESULT, help="file of --save")
     parser.add_argument("--save", action="store_true", help="replace these rows in the file")
     options = parser.parse_args()
 
     remembering = remembering_encoder("text", options.store)
-    about = {**identity(remembering.text), **run_info(), "limit": options.states}
+    about = {**identity(remembering.text), **run_info(), "limit": options.states, "described": options.described}
     maps = []
     for name in options.sites:
-        maps.append(asked_map(name, open_map(name, options.store, options.states), remembering.text))
+        version = open_map(name, options.store, options.states)
+        if options.requests is not None:
+            write_requests(name, version, options.requests)
+            continue
+        maps.append(asked_map(name, version, remembering.text, is_described=options.described))
         remembering.save()
         print(f"{name}: {json.dumps(_rounded(summary(maps[-1:])))}", flush=True)
+    if not maps:
+        return
     print(f"all: {json.dumps(_rounded(summary(maps)), indent=1)}")
     if options.before is not None:
         before = json.loads(options.before.read_text(encoding="utf-8"))["results"]
         print("\n".join(paired(maps, [row for row in before if row["limit"] == options.states])))
     if options.save:
         rows = [{**each, **about, "summary": _rounded(summary([each]))} for each in maps]
-        done = {(row["site"], row["limit"]) for row in rows}
+        done = {(row["site"], row["limit"], row["described"]) for row in rows}
         kept = json.loads(options.out.read_text(encoding="utf-8"))["results"] if options.out.exists() else []
-        write_result(options.out, {"results": [*(r for r in kept if (r["site"], r["limit"]) not in done), *rows]})
+        write_result(
+            options.out, {"results": [*(r for r in kept if (r["site"], r["limit"], r["described"]) not in done), *rows]}
+        )
 
 
 def _rounded(value: Any) -> Any:

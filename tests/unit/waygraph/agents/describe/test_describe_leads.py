@@ -52,7 +52,7 @@ def store(tmp_path, encoder):
 def describe(store, encoder, **options):
     version = store.read(SITE.site)
     plan = plan_descriptions(version, Per.STATE, **options)
-    model = ScriptedModel([lambda request: reply(*GANTT)] * len(plan.subjects))
+    model = ScriptedModel([reply(*GANTT)] * len(plan.subjects))
     with ReplyJournal.open(store.location, SITE.site) as journal:
         asked = asyncio.run(ask(plan, model, journal, name="scripted"))
         publish(store, version, {**plan.kept, **asked.descriptions}, encoder)
@@ -65,7 +65,7 @@ def test_a_lead_is_found_by_what_a_model_says_of_its_link(store, encoder):
     told = subject.request.messages[-1].text
     assert "Address: /issues/gantt\nNames of links to it: Gantt\nAbout it: Planning" in told
     assert all("Gantt" not in message.text for message in subject.request.messages[:-1])
-    model = ScriptedModel([lambda request: reply(*GANTT)])
+    model = ScriptedModel([reply(*GANTT)])
     with ReplyJournal.open(store.location, SITE.site) as journal:
         asked = asyncio.run(ask(replace(plan, subjects=(subject,)), model, journal, name="scripted"))
     publish(store, store.read(SITE.site), asked.descriptions, encoder)
@@ -98,7 +98,7 @@ def test_descriptions_of_leads_do_not_make_a_map_described(store, encoder):
     version = store.read(SITE.site)
     plan = plan_descriptions(version, Per.STATE)
     only = replace(plan, subjects=tuple(each for each in plan.subjects if each.states == (LEAD.id,)))
-    model = ScriptedModel([lambda request: reply(*GANTT)])
+    model = ScriptedModel([reply(*GANTT)])
     with ReplyJournal.open(store.location, SITE.site) as journal:
         publish(store, version, asyncio.run(ask(only, model, journal, name="m")).descriptions, encoder)
     with Maps(Settings(store=store.location)) as maps:
