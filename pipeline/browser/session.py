@@ -19,6 +19,7 @@ from waygraph.core.settings import BrowserSettings, CaptureProfile
 from waygraph.pipeline.browser.guard import DocumentPolicy, NetworkGuard, RequestPolicy, StoppedRequests
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
 from waygraph.pipeline.browser.guard.static_files import StaticFiles
+from waygraph.pipeline.browser.page.evaluate import evaluate_apart
 from waygraph.pipeline.browser.page.failures import PageFailure
 from waygraph.pipeline.browser.page.script import add_page_script
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
@@ -58,8 +59,9 @@ _RESTORE_STORAGE = """(origins) => {
   } catch (error) {
     if (error.name !== "SecurityError") throw error;
   }
-  for (const method of ["setItem", "removeItem", "clear"]) Storage.prototype[method] = () => {};
 }"""
+#: What scripts store from now on is dropped.
+_CLOSE_STORAGE = "for (const method of ['setItem', 'removeItem', 'clear']) Storage.prototype[method] = () => {}; null"
 _SCREENSHOT_TIMEOUT_MS = 10_000
 _CLOSE_TIMEOUT_S = 10.0
 #: Areas of a session that can be restored without a new context.
@@ -379,7 +381,8 @@ class GuardedPage:
         """
         state = session.storage_state or {}
         with_timeout = self.view.with_timeout
-        await with_timeout(self.page.evaluate(_RESTORE_STORAGE, state.get("origins", [])))
+        await with_timeout(self.page.evaluate(_CLOSE_STORAGE))
+        await with_timeout(evaluate_apart(self.page, _RESTORE_STORAGE, state.get("origins", [])))
         if COOKIES not in changed:
             return
         # The document that is open could change the cookies again.
@@ -396,7 +399,7 @@ class GuardedPage:
         """
         shown = origin_of(self.page.url)
         if shown in self._session_storage:
-            items = await self.view.with_timeout(self.page.evaluate("({ ...sessionStorage })"))
+            items = await self.view.with_timeout(evaluate_apart(self.page, "() => ({ ...sessionStorage })"))
             self._session_storage[shown] = items
         origins = {*self._session_storage, *self._origins, *(origin_of(frame.url) for frame in self.page.frames)} - {""}
         return await read_session(self._context, origins, self._session_storage)

@@ -24,7 +24,7 @@ from playwright.async_api import Frame, Page
 
 from waygraph.core.errors import BrowserFailure
 from waygraph.index.graph import Action
-from waygraph.pipeline.browser.page.evaluate import parse_script_result
+from waygraph.pipeline.browser.page.evaluate import call_text, parse_script_result
 from waygraph.pipeline.browser.page.failures import FailureKind, failure_cause, first_line
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
 from waygraph.pipeline.browser.page.graft import ResetValues, ScriptResult, graft, merge_activity, merge_digests
@@ -211,11 +211,11 @@ class CrossOriginFrames:
         expression = f"given => {WAYGRAPH}?.{function}(...given) ?? null"
         for _ in range(_MAX_TRIES):
             try:
-                call = frame.evaluate(expression, list(arguments))
+                call = frame.evaluate(call_text(expression, list(arguments)))
                 raw: str | None = await self._with_timeout(call, self._timeout_s)
                 if raw is not None:
                     return raw
-                await self._with_timeout(frame.evaluate(f"() => {{ {page_script()} }}"), self._timeout_s)
+                await self._with_timeout(frame.evaluate(page_script()), self._timeout_s)
             except PlaywrightError as error:
                 if frame.is_detached() or failure_cause(error).kind is not FailureKind.DOCUMENT_REPLACED:
                     raise

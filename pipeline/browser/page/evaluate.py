@@ -13,8 +13,10 @@ from playwright.async_api import CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.settings import BrowserSettings
+from waygraph.pipeline.browser.page.background import BackgroundCalls
 from waygraph.pipeline.browser.page.closed_roots import disclose
 from waygraph.pipeline.browser.page.failures import FailureKind, PageFailure
+from waygraph.pipeline.browser.page.script import REPLACED, WAYGRAPH, page_script
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -36,7 +38,12 @@ class PageUnresponsive(PageFailure):
 
 
 class PageEvaluator:
-    """Evaluates scripts in the main document of one page.
+    """Evaluates scripts in the main document of one page, over the DevTools protocol.
+
+    Playwright's own way of evaluating uses functions of the page, which the page may have replaced. The in-page script
+    keeps the functions that it found when it started, hence it must start before the page's scripts. In a document that
+    was there first, and has replaced some, the script runs in an isolated world: a global scope of its own, with the
+    browser's functions and the same document.
 
     Parameters
     ----------
@@ -45,14 +52,17 @@ class PageEvaluator:
     settings
         Timeouts.
     owned
-        Whether waygraph owns the page: scripts are then evaluated over the DevTools protocol. Playwright's own way uses
-        functions of the page, which the page may have replaced.
+        Whether waygraph owns the page, whose context then adds the in-page script to each document. In other pages the
+        first call does, until `detach`.
     """
 
     def __init__(self, page: Page, settings: BrowserSettings, *, owned: bool) -> None:
         self._page = page
         self._owned = owned
+        self._background = BackgroundCalls(page)
         self._devtools: CDPSession | None = None
+        self._world: int | None = None
+        """The isolated world in which the in-page script of the present document runs."""
         self._has_crashed = False
         self._timeouts: set[asyncio.Timeout] = set()
         """Timeouts of the calls that are under way."""
@@ -61,16 +71,19 @@ class PageEvaluator:
         page.on("crash", self._on_crash)
 
     def detach(self) -> None:
-        """Stop listening to the page."""
+        """Stop listening to the page; its next documents do not get the in-page script any more."""
         self._page.remove_listener("crash", self._on_crash)
+        if self._devtools is not None:
+            self._background.start(self._devtools.detach())
+            self._devtools = None
 
     async def evaluate(self, expression: str, argument: object, timeout_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
-        """Call a function expression with `argument` in the page and return its result, which must be plain JSON.
+        """Call a function expression with `argument` where the in-page script runs, and return its result.
 
         Parameters
         ----------
         expression
-            JavaScript whose value is a function.
+            JavaScript whose value is a function. Its result must be plain JSON; promises are awaited.
         argument
             A JSON value.
         timeout_s
@@ -79,7 +92,7 @@ class PageEvaluator:
         Returns
         -------
         Any
-            The result of the function; promises are awaited.
+            The result of the function.
 
         Raises
         ------
@@ -88,23 +101,29 @@ class PageEvaluator:
         PlaywrightError
             If the document goes away.
         """
-        if not self._owned:
-            return await self.with_timeout(self._page.evaluate(expression, argument), timeout_s)
-        return await self.with_timeout(
-            self._evaluate_over_devtools(f"({expression})({json.dumps(argument)})"), timeout_s
-        )
+        return await self.with_timeout(self._evaluate(call_text(expression, argument), self._world), timeout_s)
 
-    async def _evaluate_over_devtools(self, code: str) -> Any:  # noqa: ANN401 - the page's value
-        devtools = await self._session()
-        response = await devtools.send(
-            "Runtime.evaluate",
-            {"expression": code, "awaitPromise": True, "returnByValue": True, "userGesture": True},
-        )
-        if "exceptionDetails" in response:
-            details = response["exceptionDetails"]
-            description = details.get("exception", {}).get("description", details["text"])
-            raise PageFailure(f"{self._page.url}: {description}")
-        return response["result"].get("value")
+    async def install(self) -> None:
+        """Start the in-page script in a document that does not have it."""
+        try:
+            is_replaced = await self.with_timeout(self._evaluate(page_script())) == REPLACED
+        except PageFailure as error:
+            if error.kind is not FailureKind.OTHER:
+                raise
+            is_replaced = True  # not even its first lines can run
+        if is_replaced:
+            log.info("view/replaced_functions %s", self._page.url)
+            self._world = await self.with_timeout(_isolated_world(await self._session()))
+            await self.with_timeout(self._evaluate(f"{page_script()}{WAYGRAPH}.isApart = true", self._world))
+
+    async def _evaluate(self, code: str, world: int | None = None) -> Any:  # noqa: ANN401 - the page's value
+        try:
+            return await _evaluate(await self._session(), code, world)
+        except PlaywrightError:
+            self._world = None  # it ends with its document
+            raise
+        except PageFailure as error:
+            raise PageFailure(f"{self._page.url}: {error.message}") from error
 
     async def collect_garbage(self) -> None:
         """Free the documents that the page has left; its process keeps hundreds of megabytes of them otherwise."""
@@ -121,7 +140,11 @@ class PageEvaluator:
 
     async def _session(self) -> CDPSession:
         if self._devtools is None:
-            self._devtools = await self._page.context.new_cdp_session(self._page)
+            devtools = await self._page.context.new_cdp_session(self._page)
+            if not self._owned:
+                await devtools.send("Page.enable")
+                await devtools.send("Page.addScriptToEvaluateOnNewDocument", {"source": page_script()})
+            self._devtools = devtools
         return self._devtools
 
     async def with_timeout(self, call: Awaitable[T], timeout_s: float = 0.0) -> T:
@@ -164,3 +187,58 @@ class PageEvaluator:
         self._has_crashed = True
         for timeout in self._timeouts:
             timeout.reschedule(asyncio.get_running_loop().time())
+
+
+def call_text(expression: str, argument: object) -> str:
+    """Return the source of a call: Playwright would pass the argument through functions of the page."""
+    return f"({expression})({json.dumps(argument)})"
+
+
+async def evaluate_apart(page: Page, expression: str, argument: object = None) -> Any:  # noqa: ANN401 - JSON
+    """Call a function expression in an isolated world of a page, whose functions no script has replaced.
+
+    Parameters
+    ----------
+    page
+        The page.
+    expression
+        JavaScript whose value is a function. Its result must be plain JSON; promises are awaited.
+    argument
+        A JSON value.
+
+    Returns
+    -------
+    Any
+        The result of the function.
+
+    Raises
+    ------
+    PageFailure
+        If the script throws.
+    PlaywrightError
+        If the page or its document goes away.
+    """
+    devtools = await page.context.new_cdp_session(page)
+    try:
+        return await _evaluate(devtools, call_text(expression, argument), await _isolated_world(devtools))
+    finally:
+        await devtools.detach()
+
+
+async def _isolated_world(devtools: CDPSession) -> int:
+    tree = await devtools.send("Page.getFrameTree")
+    world = await devtools.send("Page.createIsolatedWorld", {"frameId": tree["frameTree"]["frame"]["id"]})
+    number: int = world["executionContextId"]
+    return number
+
+
+async def _evaluate(devtools: CDPSession, code: str, world: int | None) -> Any:  # noqa: ANN401 - the page's value
+    place = {} if world is None else {"contextId": world}
+    response = await devtools.send(
+        "Runtime.evaluate",
+        {"expression": code, "awaitPromise": True, "returnByValue": True, "userGesture": True, **place},
+    )
+    if "exceptionDetails" in response:
+        details = response["exceptionDetails"]
+        raise PageFailure(details.get("exception", {}).get("description", details["text"]))
+    return response["result"].get("value")

@@ -17,7 +17,7 @@ from waygraph.pipeline.browser.page.code_requests import UNCONFIRMED_CODE, CodeR
 from waygraph.pipeline.browser.page.cross_origin_frames import CrossOriginFrames
 from waygraph.pipeline.browser.page.evaluate import PageEvaluator, PageUnresponsive
 from waygraph.pipeline.browser.page.failures import FailureKind, PageFailure, failure_cause
-from waygraph.pipeline.browser.page.script import WAYGRAPH, page_script
+from waygraph.pipeline.browser.page.script import WAYGRAPH
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions, parse_snapshot
 
 log = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class PageObserver:
                 if result is not None:
                     extensions -= 1
                     continue
-                await self._evaluator.evaluate(f"() => {{ {page_script()} }}", None)
+                await self._evaluator.install()
             except PlaywrightError as error:
                 if failure_cause(error).kind is not FailureKind.DOCUMENT_REPLACED:
                     raise PageFailure.of(error, self._page.url) from error

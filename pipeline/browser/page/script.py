@@ -16,10 +16,24 @@ WAYGRAPH = "window[Symbol.for('waygraph')]"
 #: Parts of the in-page script in `js/`, ordered so that each part finds what it needs while it is loaded.
 SCRIPT_PARTS = (
     "natives", "activity", "sockets", "timers", "interest", "animation", "dialogs", "tabs", "frames", "settle",
-    "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover", "handlers",
-    "workers", "declared", "kinds", "segments", "candidates", "carousels", "pass", "outline", "banner", "roots",
-    "digest", "aria", "markup", "lists", "links", "snapshot", "revert", "find", "scroll", "api",
+    "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover",
+    "handlers", "workers", "declared", "kinds", "segments", "candidates", "carousels", "pass", "outline", "banner",
+    "roots", "digest", "aria", "markup", "lists", "links", "snapshot", "revert", "find", "scroll", "api",
 )  # fmt: skip
+
+#: Globals that the script uses, read once before a page's scripts can replace them. `js/natives.js` lists what it calls
+#: on their prototypes.
+CAPTURED = (
+    "Array", "CSS", "DOMException", "Document", "DocumentFragment", "Element", "Event", "EventTarget", "Function",
+    "HTMLElement", "HTMLFormElement", "HTMLSlotElement", "JSON", "Map", "Math", "MutationObserver", "Node", "Number",
+    "Object", "OffscreenCanvas", "PerformanceObserver", "Proxy", "Reflect", "RegExp", "Request", "SVGElement", "Set",
+    "ShadowRoot", "String", "Symbol", "TextEncoder", "TouchEvent", "UIEvent", "URL", "URLSearchParams", "Uint32Array", "Uint8Array",
+    "WeakMap", "WeakSet", "XMLHttpRequest", "XMLSerializer", "getComputedStyle", "getSelection", "parseFloat",
+    "parseInt",
+)  # fmt: skip
+
+#: Value of the script where the page has replaced functions that it needs; it does nothing there.
+REPLACED = "replaced"
 
 #: Lines that hold only a comment: `// ...`, or a whole `/** ... */`.
 _COMMENT_LINES = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n", re.MULTILINE)
@@ -34,14 +48,18 @@ def page_script() -> str:
     hash of the script.
     """
     folder = files("waygraph.pipeline.browser.page").joinpath("js")
-    parts = "\n".join(folder.joinpath(f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT_PARTS)
-    code = _COMMENT_LINES.sub("", parts)
+    natives, *parts = (
+        _COMMENT_LINES.sub("", folder.joinpath(f"{part}.js").read_text(encoding="utf-8")) for part in SCRIPT_PARTS
+    )
     return f"""(() => {{
 "use strict";
+const {{ {", ".join(CAPTURED)} }} = window;
 const KEY = Symbol.for("waygraph");
 if (window[KEY]) return;
-const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, URLSearchParams, WeakMap, WeakSet }} = window;
-{code}
+const Promise = (async () => {{}})().constructor;
+{natives}
+if (!areNative([{", ".join(name for name in CAPTURED if "Observer" not in name)}])) return "{REPLACED}";
+{"".join(parts)}
 }})();"""
 
 
@@ -58,7 +76,7 @@ async def add_page_script(context: BrowserContext, *, guarded: bool = False, acc
         How a guarded page answers dialogs.
     """
     flags = json.dumps({"knowsListeners": True, "guarded": guarded, "acceptsDialogs": accepts_dialogs})
-    await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {flags});")
+    await context.add_init_script(f"{page_script()}\n{WAYGRAPH} && Object.assign({WAYGRAPH}, {flags});")
 
 
 @cache

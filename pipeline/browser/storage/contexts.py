@@ -16,6 +16,7 @@ from playwright.async_api import Browser, BrowserContext, Frame, Page, Route
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.errors import InvalidInput
+from waygraph.pipeline.browser.page.evaluate import evaluate_apart
 from waygraph.pipeline.browser.storage.session_file import SessionState
 
 #: Header of documents that no server sent: they are loaded only to reach what an origin stores.
@@ -241,7 +242,9 @@ async def _read_databases(context: BrowserContext, origins: Collection[str]) -> 
                     page = blank = opened
                 if page is blank:
                     await page.goto(origin)
-                found[origin] = json.loads(await page.evaluate(f"{databases_script()}.read().then(JSON.stringify)"))
+                found[origin] = json.loads(
+                    await evaluate_apart(page, f"() => {databases_script()}.read().then(JSON.stringify)")
+                )
         await devtools.detach()
     return found
 

@@ -11,6 +11,7 @@ from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.errors import BrowserFailure
+from waygraph.pipeline.browser.page.evaluate import evaluate_apart
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.storage.contexts import databases_script, origin_of
 from waygraph.pipeline.browser.storage.stored_values import DATABASES, StoredValues, record_key
@@ -70,7 +71,8 @@ class DatabaseWatch:
     async def _read(self, view: PageView, origin: str) -> dict[tuple[str, str], str]:
         self._written.discard(origin)  # what is written from now on counts again
         try:
-            text = await view.with_timeout(view.page.evaluate(f"{databases_script()}.hashes().then(JSON.stringify)"))
+            hashes = f"() => {databases_script()}.hashes().then(JSON.stringify)"
+            text = await view.with_timeout(evaluate_apart(view.page, hashes))
         except (PlaywrightError, BrowserFailure) as error:
             log.info("session/databases_not_read %s: %s", view.page.url, error)
             return {(DATABASES, origin): "unreadable"}

@@ -9,6 +9,7 @@ from typing import Any
 from playwright.async_api import BrowserContext, Page
 from playwright.async_api import Error as PlaywrightError
 
+from waygraph.pipeline.browser.page.evaluate import evaluate_apart
 from waygraph.pipeline.browser.storage.contexts import HeldSession, VisitedOrigins, read_session, session_values
 from waygraph.pipeline.browser.storage.session_file import SessionState, SignedIn
 
@@ -86,7 +87,7 @@ class SessionRecorder:
     async def _record(self, page: Page) -> None:
         try:
             if not page.is_closed():
-                self._signed_in = self._recognise(page.url, await page.evaluate(_LOOK))
+                self._signed_in = self._recognise(page.url, await evaluate_apart(page, _LOOK))
             self._latest = await read_session(self._context, self._visited.origins, self._session_storage)
         except PlaywrightError:
             return  # the window is closed: keep the last session

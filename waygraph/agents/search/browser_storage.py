@@ -17,6 +17,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from waygraph.agents.search.tree import BrowserStorage, StoredCookie
 from waygraph.core.errors import BrowserFailure
+from waygraph.pipeline.browser.page.evaluate import evaluate_apart
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.storage.first_documents import SET_LOCAL, FirstDocuments, FirstValues
 from waygraph.pipeline.browser.storage.stored_values import may_grant_access
@@ -207,7 +208,7 @@ async def _read(view: PageView, url: str, origin: str = "") -> tuple[dict[str, A
     If the page is not of `origin`, the local storage is that of the origin, and the session storage is empty.
     """
     context = view.page.context
-    page = await view.with_timeout(view.page.evaluate(_READ))
+    page = await view.with_timeout(evaluate_apart(view.page, _READ))
     if origin and page["origin"] != origin:
         # Playwright reads origins that no page shows in a page of its own, without asking the site.
         state = await view.with_timeout(context.storage_state())
@@ -220,8 +221,8 @@ async def _read(view: PageView, url: str, origin: str = "") -> tuple[dict[str, A
 async def _set_local(views: Sequence[PageView], origin: str, local: Mapping[str, str | None]) -> None:
     """Change the local storage of an origin in the first page that is of it. Without one, nothing has changed it."""
     for view in views:
-        if await view.with_timeout(view.page.evaluate("location.origin")) == origin:
-            await view.with_timeout(view.page.evaluate(SET_LOCAL, dict(local)))
+        if await view.with_timeout(evaluate_apart(view.page, "() => location.origin")) == origin:
+            await view.with_timeout(evaluate_apart(view.page, SET_LOCAL, dict(local)))
             break
 
 

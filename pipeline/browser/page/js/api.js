@@ -50,6 +50,7 @@ writeProperty(window, KEY, {
     guarded: false, // whether the page belongs to waygraph, which opens its new tabs
     knowsListeners: false, // whether this script runs before all others of each document
     acceptsDialogs: false, // how a guarded page answers dialogs
+    isApart: false, // whether this script runs in an isolated world, see evaluate.py
 
     // Called by waygraph.
     observe,

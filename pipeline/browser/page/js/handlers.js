@@ -17,7 +17,6 @@ const listeners = lasting(new WeakMap());
 /** Types whose handler property was set, by target. @type {WeakMap<any, Set<string>>} */
 const assigned = lasting(new WeakMap());
 
-const functionSource = Function.prototype.toString;
 let hasListeners = false; // whether any script listens to anything
 
 /** @param {any} options */

@@ -12,11 +12,19 @@ const readProperty = Object.getOwnPropertyDescriptor;
 const writeProperty = Object.defineProperty;
 const apply = Reflect.apply;
 
+const functionSource = Function.prototype.toString;
+/**
+ * Whether a function is the browser's own. One that a script bound or proxied has no name in its source.
+ * @param {any} given
+ */
+const isNative = (given) =>
+  typeof given === "function" && apply(functionSource, given, []) === `function ${given.name}() { [native code] }`;
+
 /** Shared functions that this script calls while it observes a page. @type {[any, string | symbol, PropertyDescriptor][]} */
 const BORROWED = [];
 /** @type {[any, string][]} */
 const BORROWED_NAMES = [
-  [Array.prototype, "concat entries every filter find findIndex flatMap forEach join map pop push reduce shift slice some sort splice unshift values"],
+  [Array.prototype, "concat entries every filter find findIndex flatMap forEach includes join map pop push reduce shift slice some sort splice unshift values"],
   [Array, "from isArray"],
   [Map.prototype, "delete entries get has keys set values"],
   [Set.prototype, "add delete has values"],
@@ -24,7 +32,7 @@ const BORROWED_NAMES = [
   [WeakSet.prototype, "add has"],
   [String.prototype, "charCodeAt endsWith includes indexOf match matchAll padStart replace slice split startsWith toLowerCase toUpperCase toWellFormed trim"],
   [RegExp.prototype, "exec test"],
-  [Object, "defineProperty entries getOwnPropertyDescriptor getPrototypeOf hasOwn keys"],
+  [Object, "assign defineProperty entries getOwnPropertyDescriptor getPrototypeOf hasOwn keys"],
   [Math, "ceil floor imul max min round"],
   [Number, "isFinite"],
   [Promise, "race"],
@@ -32,23 +40,35 @@ const BORROWED_NAMES = [
   [URL, "canParse"],
   [URLSearchParams.prototype, "append toString"],
   [CSS, "escape"],
-  [window, "getComputedStyle"],
   [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects getHTML hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
   [Document.prototype, "elementFromPoint getAnimations getElementById querySelector querySelectorAll"],
   [DocumentFragment.prototype, "getElementById querySelector querySelectorAll"],
   [HTMLSlotElement.prototype, "assignedNodes"],
   [Node.prototype, "cloneNode contains getRootNode"],
 ];
-for (const [holder, names] of BORROWED_NAMES) {
-  for (const name of names.split(" ")) {
-    const descriptor = readProperty(holder, name);
-    if (descriptor) BORROWED.push([holder, name, descriptor]);
+/** @param {any} holder @param {string | symbol} name */
+const borrow = (holder, name) => {
+  const descriptor = holder && readProperty(holder, name);
+  if (descriptor) BORROWED[BORROWED.length] = [holder, name, descriptor];
+};
+for (const [holder, names] of BORROWED_NAMES) for (const name of names.split(" ")) borrow(holder, name);
+for (const holder of [Array, Map, Set]) borrow(holder.prototype, Symbol.iterator);
+const NAMESPACES = ["CSS", "JSON", "Math", "Reflect", "Undefined"].map((name) => `[object ${name}]`);
+/**
+ * Whether everything that this script takes from the page is the browser's own, as it is before the page's scripts run.
+ * Promises and observers that a library wraps (zone.js) work like the browser's.
+ * @param {any[]} captured
+ */
+const areNative = (captured) => {
+  for (let i = 0; i < captured.length; i++) {
+    if (!isNative(captured[i]) && !NAMESPACES.includes(apply(Object.prototype.toString, captured[i], []))) return false;
   }
-}
-for (const holder of [Array, Map, Set]) {
-  const descriptor = readProperty(holder.prototype, Symbol.iterator);
-  if (descriptor) BORROWED.push([holder.prototype, Symbol.iterator, descriptor]);
-}
+  for (let i = 0; i < BORROWED.length; i++) {
+    const [holder, , { value }] = BORROWED[i];
+    if (holder !== Promise && holder !== Promise.prototype && !isNative(value)) return false;
+  }
+  return true;
+};
 
 /**
  * Run `work`, which must be synchronous, with the browser's own functions in place, then restore those of the page.

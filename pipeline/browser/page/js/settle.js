@@ -9,6 +9,7 @@ const MAX_MODULE_QUIET_MS = 1000;
 const UNCONFIRMED_CODE = "code";
 const DROPPED_TIMER_MS = 250; // a timer that is overdue for longer was dropped by the browser
 const POLL_MS = 8;
+const APART_QUIET_MS = 500; // in an isolated world requests and timers of the page are unknown
 const moduleQuietMs = () => Math.min(Math.max(MODULE_QUIET_MS, 1.5 * activity.slowestCode), MAX_MODULE_QUIET_MS);
 
 /** Finish all finite animations; returns whether the page must be checked again after that. */
@@ -85,7 +86,8 @@ const isQuiet = (quietMs, since, code) => {
  * @param {number} since
  */
 const allQuiet = ({ quietMs, code }, since) =>
-  isQuiet(quietMs, since, code) && [...innerScripts(window)].every((inner) => inner.isQuiet(quietMs, Infinity, code));
+  isQuiet(window[KEY].isApart ? APART_QUIET_MS : quietMs, since, code) &&
+  [...innerScripts(window)].every((inner) => inner.isQuiet(quietMs, Infinity, code));
 /**
  * Whether only the caller can tell whether all code has arrived, and wants to.
  * @param {SnapshotOptions} options

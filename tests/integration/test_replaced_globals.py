@@ -1,0 +1,60 @@
+"""Pages that replace global names and functions of prototypes are mapped and walked like others."""
+
+import asyncio
+
+import pytest
+
+from tests.browsers import BROWSERS
+from tests.exploring import explore
+from tests.sites import replaced
+from tests.sites.server import FixtureServer
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    with FixtureServer(replaced.pages()) as site:
+        capture = explore(site.url, depth=3, robots=False)
+        store = Store.open(str(tmp_path_factory.mktemp("replaced") / "maps"), create=True)
+        store.publish(draft_from_capture(capture, Settings(), pages={}))
+        with StoreMap(store.location) as source:
+            yield site, capture, source
+
+
+def states_of(capture, path):
+    return [node for node in capture.graph.nodes.values() if node.url.endswith(path)]
+
+
+def walk(mapped, target, *starts, **options):
+    """Return how a teleport ends, in a page that shows the last of `starts`."""
+    _, capture, source = mapped
+
+    async def run():
+        context = await (await BROWSERS.browser()).new_context(
+            viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+        )
+        try:
+            page = await context.new_page()
+            for start in starts:
+                await page.goto(start)
+            return await teleport(page, source, capture.site, target.id, report=False, **options)
+        finally:
+            await context.close()
+
+    return BROWSERS.run(asyncio.wait_for(run(), 30))
+
+
+@pytest.mark.parametrize("name", replaced.SCRIPTS)
+def test_a_page_with_replaced_globals_is_mapped_and_walked(mapped, name):
+    _, capture, _ = mapped
+    plain, opened = sorted(states_of(capture, f"/{name}"), key=lambda node: len(node.structure))
+    (following,) = states_of(capture, f"/{name}/next")
+    # By its address, and from the page itself, which was there before the walk.
+    assert walk(mapped, opened).outcome == "arrived"
+    for start, target in ((following, opened), (plain, following)):
+        result = walk(mapped, target, start.url, allow_goto=False)
+        assert (result.outcome, result.problem) == ("arrived", "")
