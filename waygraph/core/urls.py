@@ -51,7 +51,7 @@ class UrlPolicy:
     Attributes
     ----------
     fragment
-        `route` keeps fragments that client-side routers use (`#/...`, `#!...`), `keep` all, `drop` none.
+        `route` keeps fragments that name views of an application (`is_route`), `keep` all, `drop` none.
     drop_parameters
         Globs of query parameters to leave out. Those of `SECRET_IF_RANDOM` are left out if their values look random.
     raw
@@ -102,7 +102,7 @@ def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
         or (key in SECRET_IF_RANDOM and not is_random_token(value))
     ]
     fragment = parts.fragment
-    if policy.fragment == "drop" or (policy.fragment == "route" and not fragment.startswith(("/", "!"))):
+    if policy.fragment == "drop" or (policy.fragment == "route" and not is_route(fragment)):
         fragment = ""
     query = urlencode(sorted(pairs, key=itemgetter(0)), errors="surrogateescape")
     return urlunsplit((scheme, netloc, path or "/", query, fragment))
@@ -131,6 +131,27 @@ def linked_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     """
     address, mark, _ = url.partition("#")
     return address if mark and "#" not in normalize_url(url, policy) else url
+
+
+_ROUTE = re.compile(r"[/!]|[?&]?[\w.:\[\]-]{1,60}=[^=]")
+
+
+def is_route(fragment: str) -> bool:
+    """Return whether a fragment names a view of an application: a route of a client-side router, or parameters.
+
+    Other fragments name a part of a page, to which the browser scrolls.
+
+    >>> [is_route(fragment) for fragment in ("/list", "!about", "tab=orders", "View:uri=x", "orders", "fn:1")]
+    [True, True, True, True, False, False]
+    >>> [is_route(fragment) for fragment in (":~:text=word", "access_token=x&state=y", "utm_source=mail")]
+    [False, False, False]
+    """
+    if not _ROUTE.match(fragment) or fragment.startswith(":~:"):
+        return False
+    no_view = (*SECRET_PARAMETERS, *TRACKING_PARAMETERS)
+    return fragment[0] in "/!" or not any(
+        fnmatchcase(key.lower(), glob) for key, _ in parse_qsl(fragment.lstrip("?&")) for glob in no_view
+    )
 
 
 _PATH_SAFE = "/:@!$&'()*+,;=~-._"
@@ -265,7 +286,7 @@ def is_part_of(target: str, here: str) -> bool:
     (True, False)
     """
     page, mark, fragment = target.partition("#")
-    return bool(mark) and page == here.partition("#")[0] and not fragment.startswith(("/", "!"))
+    return bool(mark) and page == here.partition("#")[0] and not is_route(fragment)
 
 
 def url_template(url: str) -> str:

@@ -27,7 +27,8 @@ CAPTURED = (
     "Array", "CSS", "DOMException", "Document", "DocumentFragment", "Element", "Event", "EventTarget", "Function",
     "HTMLElement", "HTMLFormElement", "HTMLSlotElement", "JSON", "Map", "Math", "MutationObserver", "Node", "Number",
     "Object", "OffscreenCanvas", "PerformanceObserver", "Proxy", "Reflect", "RegExp", "Request", "SVGElement", "Set",
-    "ShadowRoot", "String", "Symbol", "TextEncoder", "TouchEvent", "UIEvent", "URL", "URLSearchParams", "Uint32Array", "Uint8Array",
+    "ShadowRoot", "String", "Symbol", "TextEncoder", "TouchEvent", "UIEvent", "URL", "URLSearchParams", "Uint32Array",
+    "Uint8Array",
     "WeakMap", "WeakSet", "XMLHttpRequest", "XMLSerializer", "getComputedStyle", "getSelection", "parseFloat",
     "parseInt",
 )  # fmt: skip

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from waygraph.core.urls import is_route
 from waygraph.index.graph.url_tokens import is_random_token, within_page
 from waygraph.pipeline.browser.page.features import Features
 from waygraph.pipeline.browser.page.snapshot import MAX_SEGMENTS, Snapshot
@@ -84,4 +85,4 @@ def have_same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], st
 def _is_same_part(target: str, page_url: str, other: str, other_page_url: str) -> bool:
     """Return whether two links lead to the part of their own page that has one name. Routes of scripts are no parts."""
     part = within_page(target, page_url)
-    return part == within_page(other, other_page_url) and part.startswith("#") and not part.startswith(("#/", "#!"))
+    return part == within_page(other, other_page_url) and part.startswith("#") and not is_route(part[1:])

@@ -9,6 +9,7 @@ what they send.
 from __future__ import annotations
 
 from waygraph.core.settings import HazardMode
+from waygraph.core.urls import is_route
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.policies.forms import PRESSLESS_KINDS
 from waygraph.pipeline.explore.policies.hazard_names import (
@@ -101,13 +102,13 @@ def _leads_to_other_page(target: str, here: str) -> bool:
     if not target.startswith(("http:", "https:")):
         return False
     page, _, fragment = target.partition("#")
-    return page != here.partition("#")[0] or fragment[:1] in {"/", "!"}
+    return page != here.partition("#")[0] or is_route(fragment)
 
 
 def _has_anchor(target: str) -> bool:
     """Return whether a link shows one part of a page: an index entry ("purge()"), a heading ("Delete a file")."""
     _, _, fragment = target.partition("#")
-    return fragment[:1] not in {"", "/", "!"}
+    return fragment != "" and not is_route(fragment)
 
 
 def _runs_script(target: str, here: str) -> bool:

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
+from waygraph.core.urls import is_route
 from waygraph.pipeline.explore.policies.lexicon import (
     CACHED_LOOKUPS,
     Lexicon,
@@ -53,7 +54,7 @@ def hazard_in_url(url: str) -> LexiconMatch | None:
     lex = lexicon()
     match = None if _RESOURCE.search(parts.path) else _match_path(parts.path, parts.query, lex)
     match = match or _match_query(parts.query, lex) or _match_login_query(parts.path, parts.query, lex)
-    if match is None and parts.fragment[:1] in {"/", "!"}:
+    if match is None and is_route(parts.fragment):
         path, _, query = parts.fragment.lstrip("!").partition("?")
         match = _match_path(path, query, lex) or _match_query(query, lex)
     elif match is None and parts.fragment and not is_below_articles(path_segments(parts.path)):

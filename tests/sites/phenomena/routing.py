@@ -50,6 +50,30 @@ HASH = Area(
     ),
 )
 
+PARAMETERS = Area(
+    "fragment-parameters",
+    {
+        "/parameters": """<!doctype html><title>Parameters</title><a href="/parameters/app#tab=two">Tab two</a>
+            <a href="/parameters/app#View:uri=three">View three</a> <a href="/parameters/app#!four">Bang four</a>
+            <a href="/parameters/app#?page=five&amp;part=6">Page five</a> <a href="/parameters/app#part">A part</a>""",
+        "/parameters/app": page(
+            """<main id=out></main><h2 id=part>Part</h2><script>
+            const views = { '': 'parameters-home', '#tab=two': 'tab-two', '#View:uri=three': 'view-three', '#!four': 'bang-four',
+              '#?page=five&part=6': 'page-five' };
+            const show = () => { out.replaceChildren(); say(views[location.hash === '#part' ? '' : location.hash]); };
+            addEventListener('hashchange', show); show();</script>"""
+        ),
+    },
+    (
+        shows("tab-two", by="Tab two"),
+        shows("view-three", by="View three"),
+        shows("bang-four", by="Bang four"),
+        shows("page-five", by="Page five"),
+        shows("parameters-home", by="A part"),
+        states("/parameters/app", 1),
+    ),
+)
+
 REPLACE = Area(
     "replace-state",
     {
@@ -70,4 +94,4 @@ REPLACE = Area(
     ),
 )
 
-AREAS = (HISTORY, HASH, REPLACE)
+AREAS = (PARAMETERS, HISTORY, HASH, REPLACE)
