@@ -14,6 +14,7 @@ from waygraph.core.settings import Settings
 from waygraph.core.urls import normalize_url
 from waygraph.index.graph import Lead, Observation, Recognition
 from waygraph.index.store.element_outcomes import write_element_outcomes
+from waygraph.pipeline.browser.guard import STAND_IN, advise_stand_ins
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.process.pool import BrowserLease
 from waygraph.pipeline.browser.session import GuardedPage, TakeCapture
@@ -226,6 +227,9 @@ class Explorer:
         self._check_content()
         for warning in filter(None, (*self._start.warnings, self._listing.advice)):
             self._parts.stats.advise(warning)
+        used = [name for name in self._start.boundary.counters if name.startswith(STAND_IN)]
+        if used:
+            self._parts.stats.advise(advise_stand_ins(self._start.site, used))
         for counts in (
             self._listing.counters,
             self._start.boundary.counters,

@@ -1,6 +1,6 @@
 """Network guard: state-changing requests of pages are blocked before they leave the browser, and recorded."""
 
-from waygraph.pipeline.browser.guard.advice import advise_rule, suggest_rule
+from waygraph.pipeline.browser.guard.advice import STAND_IN, advise_rule, advise_stand_ins, suggest_rule
 from waygraph.pipeline.browser.guard.network_guard import (
     DocumentPolicy,
     HeldNavigation,
@@ -20,6 +20,7 @@ from waygraph.pipeline.browser.guard.rules import GuardRules
 __all__ = [
     "NO_STATE_CHANGING_URLS",
     "SAFE_METHODS",
+    "STAND_IN",
     "DocumentPolicy",
     "GuardMode",
     "GuardRules",
@@ -30,6 +31,7 @@ __all__ = [
     "StateChangingUrls",
     "StoppedRequests",
     "advise_rule",
+    "advise_stand_ins",
     "guard_script",
     "suggest_rule",
     "websocket_message",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 from waygraph.core.urls import site_key
@@ -12,6 +12,8 @@ from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.guard.outgoing import SAFE_METHODS
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 
+#: Begin of the counters of stand-ins, see `js/guard.js`.
+STAND_IN = "guard/stand_in_"
 #: A page with at most this many texts and no elements waits for the response of a blocked request.
 _MAX_EMPTY_SEGMENTS = 3
 #: A page that keeps less than this share of its elements and texts has lost its content.
@@ -59,6 +61,17 @@ def suggest_rule(
         f"{after.url} {what} after the guard blocked {request.method} {request.url}{more}. "
         f"If that request only reads, allow it in the rules file:\n{advise_rule(request, after)}"
     )
+
+
+def advise_stand_ins(site: str, counters: Iterable[str]) -> str:
+    """Return the warning that pages of a site used stand-ins, by the counters of these.
+
+    >>> advise_stand_ins("a.test", ["guard/stand_in_shared_worker"])
+    'Pages of a.test use shared worker, replaced by a stand-in that never answers. What needs it is not in the map.'
+    """
+    names = ", ".join(sorted(name.removeprefix(STAND_IN).replace("_", " ") for name in counters))
+    stand_in = "replaced by a stand-in that never answers. What needs it is not in the map."
+    return f"Pages of {site} use {names}, {stand_in}"
 
 
 def advise_rule(request: BlockedRequest, after: Snapshot) -> str:

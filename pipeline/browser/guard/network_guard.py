@@ -307,6 +307,9 @@ class NetworkGuard:
         if kind == "speculation":
             self._counters["guard/speculation"] += 1
             return False
+        if kind == "stand_in":
+            self._counters[f"guard/stand_in_{message}"] += 1
+            return False
         if kind == "scroll":
             if visit is not None:
                 visit.begin_scrolling()

@@ -17,7 +17,7 @@
 
   /**
    * Report a message. In pages the result says whether the message may pass; workers get none.
-   * @param {"websocket" | "ping" | "speculation" | "scroll"} kind
+   * @param {"websocket" | "ping" | "speculation" | "scroll" | "stand_in"} kind
    * @param {string} url
    * @param {string | null} text
    * @param {string | null} [bytes] A binary message, one character for each byte.
@@ -113,15 +113,119 @@
       return root;
     };
   }
+  /**
+   * Report, once in this document, that a script uses a stand-in.
+   * @param {string} api
+   */
+  const noteStandIn = (api) => {
+    if (!standIns[api]) report("stand_in", location.href, api);
+    standIns[api] = true;
+  };
+  /** @type {Record<string, boolean>} */
+  const standIns = {};
+
+  // Service workers are off: their requests belong to no page. Applications start when theirs is registered, so that it
+  // seems to be, and neither answers requests nor messages. No event says that it controls the page: some load it anew then.
+  if (isPage && navigator.serviceWorker) {
+    const container = navigator.serviceWorker;
+    /** @type {any} */
+    let registration = null;
+    /** @type {(value: any) => void} */
+    let resolveReady;
+    const ready = new Promise((resolve) => (resolveReady = resolve));
+    /** @param {string | URL} script @param {{ scope?: string }} [options] */
+    const register = async (script, options) => {
+      noteStandIn("service_worker");
+      const scriptURL = new URL(script, document.baseURI).href;
+      const active = Object.assign(new EventTarget(), { scriptURL, state: "activated", onstatechange: null, postMessage() {} });
+      registration ??= Object.assign(new EventTarget(), {
+        active, installing: null, waiting: null, onupdatefound: null, updateViaCache: "imports",
+        scope: new URL(options?.scope ?? ".", options?.scope ? document.baseURI : scriptURL).href,
+        update: async () => registration,
+        unregister: async () => true,
+        getNotifications: async () => [],
+        showNotification: async () => {},
+        navigationPreload: { enable: async () => {}, disable: async () => {}, getState: async () => ({ enabled: false }) },
+        pushManager: { getSubscription: async () => null, permissionState: async () => "denied" },
+        sync: { register: async () => {}, getTags: async () => [] },
+      });
+      resolveReady(registration);
+      return registration;
+    };
+    const inert = {
+      register: { value: register },
+      ready: { get: () => ready },
+      controller: { get: () => registration?.active ?? null },
+      getRegistration: { value: async () => registration ?? undefined },
+      getRegistrations: { value: async () => (registration ? [registration] : []) },
+      startMessages: { value() {} },
+    };
+    for (const [property, descriptor] of Object.entries(inert)) {
+      Object.defineProperty(container, property, { configurable: true, ...descriptor });
+    }
+  }
   if (mode === "observe") return;
 
   // The page's DevTools session sees none of these: a shared worker belongs to several pages and hence to no session, and
   // the other APIs use sockets of their own. Browsers exist that lack them, hence pages must work without them.
   // `fetchLater` sends when its document is left, which is when the visit of the next document begins.
+  const { SharedWorker, RTCPeerConnection } = globalThis;
   for (const api of [
     "SharedWorker", "WebTransport", "WebSocketStream", "RTCPeerConnection", "webkitRTCPeerConnection", "fetchLater",
   ]) {
     delete globalThis[api];
+  }
+  // Of two of them applications make one when they start, and go on before it answers. Theirs never answers.
+  if (SharedWorker) {
+    const { port1 } = new MessageChannel(); // its other port listens to nothing
+    globalThis.SharedWorker = class SharedWorker extends EventTarget {
+      onerror = null;
+      port = port1;
+      /** @param {string | URL} script */
+      constructor(script) {
+        super();
+        noteStandIn("shared_worker");
+        new URL(script, globalThis.location.href); // throws the error of an address that is none
+      }
+    };
+  }
+  if (RTCPeerConnection) {
+    const description = async () => ({ type: "offer", sdp: "", toJSON: () => ({ type: "offer", sdp: "" }) });
+    globalThis.RTCPeerConnection = class RTCPeerConnection extends EventTarget {
+      connectionState = "new";
+      iceConnectionState = "new";
+      iceGatheringState = "new";
+      signalingState = "stable";
+      localDescription = null;
+      remoteDescription = null;
+      constructor() {
+        super();
+        noteStandIn("peer_connection");
+      }
+      createOffer = description;
+      createAnswer = description;
+      setLocalDescription = async () => {};
+      setRemoteDescription = async () => {};
+      addIceCandidate = async () => {};
+      getStats = async () => new Map();
+      /** @param {string} label */
+      createDataChannel = (label) =>
+        Object.assign(new EventTarget(), { label, readyState: "connecting", bufferedAmount: 0, send() {}, close() {} });
+      addTrack = () => ({ track: null, getParameters: () => ({}), setParameters: async () => {}, replaceTrack: async () => {} });
+      addTransceiver = () => ({ mid: null, direction: "inactive", sender: this.addTrack(), receiver: {}, stop() {} });
+      removeTrack() {}
+      getSenders = () => [];
+      getReceivers = () => [];
+      getTransceivers = () => [];
+      getConfiguration = () => ({});
+      setConfiguration() {}
+      restartIce() {}
+      close() {
+        this.signalingState = this.connectionState = this.iceConnectionState = "closed";
+      }
+      static generateCertificate = async () => ({ expires: Infinity, getFingerprints: () => [] });
+    };
+    globalThis.webkitRTCPeerConnection = globalThis.RTCPeerConnection;
   }
 
   // A visit of the next document begins before this one is gone, and what a document sends then may pass. Requests that
