@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
 from waygraph.pipeline.browser.page.background import BackgroundCalls
+from waygraph.pipeline.browser.page.failures import first_line
 
 log = logging.getLogger(__name__)
+
+_BLANK = ("", "about:blank")
+_ADDRESSED = re.compile("^(?!about:blank$).")
 
 
 class PopupQueue:
@@ -63,6 +69,13 @@ class PopupQueue:
         if self._queue.empty() and not opened:
             return None
         try:
-            return await asyncio.wait_for(self._queue.get(), timeout_s)
+            page = await asyncio.wait_for(self._queue.get(), timeout_s)
         except TimeoutError:
             return None
+        if page.url in _BLANK:
+            try:
+                # Scripts open a tab during the click, and give it an address when they know it.
+                await page.wait_for_url(_ADDRESSED, wait_until="commit", timeout=timeout_s * 1000)
+            except PlaywrightError as error:
+                log.info("view/blank_tab %s", first_line(error))
+        return page

@@ -230,7 +230,84 @@ EDGE_ONLY = Area(
     (edge("Does nothing"), states("/no-effect", 1)),
 )
 
+ADDRESSED_TABS = Area(
+    "addressed-tabs",
+    {
+        "/addressed": page(
+            """<button onclick="const w = window.open(''); w.document.write('<p>Wait</p>'); w.location = '/addressed/set'">Sets a location</button>
+            <button onclick="const w = window.open('about:blank'); fetch('/addressed/where').then(r => r.text()).then(t => w.location.replace(t))">Asks first</button>
+            <button onclick="const w = window.open(); w.document.body.textContent = 'Wait'; w.location.href = 'addressed/href'; w.focus()">Sets an address</button>
+            <button onclick="const a = document.createElement('a'); a.href = '/addressed/link'; a.target = '_blank'; a.click()">Makes a link</button>
+            <button onclick="const a = document.createElement('a'); a.href = '/addressed/event'; a.target = '_blank'; a.dispatchEvent(new MouseEvent('click'))">Sends a click</button>
+            <button onclick="const f = document.createElement('form'); f.action = '/addressed/form'; f.target = '_blank';
+              f.innerHTML = '<input name=part value=2>'; document.body.append(f); f.submit(); f.remove()">Makes a form</button>
+            <button onclick="const w = window.open('', 'paper'); const f = document.createElement('form'); f.action = '/addressed/named'; f.target = 'paper';
+              document.body.append(f); f.submit(); f.remove()">Names a window</button>"""
+        ),
+        "/addressed/where": Page("/addressed/replaced", content_type="text/plain"),
+        **{
+            f"/addressed/{name}": found(f"tab-{name}") for name in ("set", "replaced", "href", "link", "event", "named")
+        },
+        "/addressed/form?part=2": found("tab-form"),
+    },
+    (
+        shows("tab-set", by="Sets a location"),
+        shows("tab-replaced", by="Asks first"),
+        shows("tab-href", by="Sets an address"),
+        shows("tab-link", by="Makes a link"),
+        shows("tab-event", by="Sends a click"),
+        shows("tab-form", by="Makes a form"),
+        shows("tab-named", by="Names a window"),
+        states("/addressed", 1),
+    ),
+)
+
+REMOVED_INTERFACES = Area(
+    "removed-interfaces",
+    {
+        "/removed": page(
+            """<a href=/removed/ready>Service worker</a> <a href=/removed/registered>Registration</a>
+            <a href=/removed/shared>Shared worker</a> <a href=/removed/peer>Peer connection</a>"""
+        ),
+        "/removed/ready": page(
+            """<script>navigator.serviceWorker.register('/sw.js');
+            navigator.serviceWorker.ready.then((r) => { r.active.postMessage('go'); say('worker-ready'); });</script>"""
+        ),
+        "/removed/registered": page(
+            """<script>(async () => {
+              const registration = await navigator.serviceWorker.register('/sw.js', { scope: '/removed/' });
+              registration.addEventListener('updatefound', () => {});
+              if ((registration.active || registration.installing).state && await registration.pushManager.getSubscription() === null
+                  && registration.scope.endsWith('/removed/')) say('worker-registered');
+            })();</script>"""
+        ),
+        "/removed/shared": page(
+            """<script>const worker = new SharedWorker('/shared.js');
+            worker.port.onmessage = () => say('never'); worker.port.start(); worker.port.postMessage('hello'); say('shared-made');</script>"""
+        ),
+        "/removed/peer": page(
+            """<script>(async () => {
+              const peer = new RTCPeerConnection({ iceServers: [] });
+              const channel = peer.createDataChannel('all'); channel.onopen = () => say('never');
+              await peer.setLocalDescription(await peer.createOffer());
+              if (peer.connectionState === 'new') say('peer-made');
+            })();</script>"""
+        ),
+    },
+    (
+        shows("worker-ready", by="Service worker"),
+        shows("worker-registered", by="Registration"),
+        shows("shared-made", by="Shared worker"),
+        shows("peer-made", by="Peer connection"),
+        never("/sw.js"),
+        never("/shared.js"),
+        hidden("never"),
+    ),
+)
+
 AREAS = (
+    ADDRESSED_TABS,
+    REMOVED_INTERFACES,
     FRAMES,
     FRAME_LINKS,
     NESTED_FRAMES,

@@ -9,7 +9,7 @@ const activity = {
   lastCheck: now(),
   /** Number of tabs or windows opened since the last snapshot. */
   opened: 0,
-  /** URLs of tabs that the page tried to open since the last snapshot; they were not opened. @type {string[]} */
+  /** Tabs that the page tried to open since the last snapshot; they were not opened. @type {Tab[]} */
   tabs: [],
   /** Method and URL of form posts into new tabs since the last snapshot; they were not sent. @type {[string, string][]} */
   stopped: [],

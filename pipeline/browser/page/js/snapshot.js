@@ -24,7 +24,7 @@ const takeActivity = () => {
   activity.tabs = [];
   activity.stopped = [];
   activity.dialogs = [];
-  return { opened, tabs, stopped, dialogs };
+  return { opened, tabs: tabs.map(({ url }) => url).filter((url) => /^https?:/.test(url)), stopped, dialogs };
 };
 /** Return and reset what happened in this document and the frames of its origin. @returns {ActivityReport} */
 const takeAllActivity = () => {

@@ -21,16 +21,41 @@ const hasFrame = (name, win = window.top) => {
 };
 /** @param {string} target */
 const isNewTab = (target) => Boolean(target) && !/^_(self|top|parent)$/i.test(target) && !hasFrame(target);
+/**
+ * What a script gets for a window that a guarded page does not open: it takes an address and draws nothing. Scripts open a
+ * window without an address during the click, because it would be refused later, and set the address when they know it.
+ * @param {Tab} tab
+ */
+const standInFor = (tab) => {
+  const go = (/** @type {any} */ url) => {
+    tab.url = new URL(String(url), document.baseURI).href;
+    if (!activity.tabs.includes(tab)) activity.tabs.push(tab);
+  };
+  const address = { assign: go, replace: go, reload() {}, toString: () => tab.url };
+  const location = { get: () => address, set: go, enumerable: true };
+  const inner = document.implementation.createHTMLDocument("");
+  const win = Object.assign(new EventTarget(), {
+    closed: false, opener: window, document: inner, focus() {}, blur() {}, postMessage() {}, moveTo() {}, resizeTo() {}, print() {},
+    close() {
+      this.closed = true;
+    },
+  });
+  writeProperty(address, "href", { get: () => tab.url, set: go, enumerable: true });
+  return writeProperty(win, "location", location);
+};
 const nativeOpen = window.open;
-window.open = function (url, target, features) {
+/** @type {any} */ (window).open = function (
+  /** @type {any} */ url, /** @type {any} */ target, /** @type {any} */ features
+) {
   const address = url && URL.canParse(String(url), document.baseURI) ? new URL(url, document.baseURI).href : "about:blank";
   if (target && !isNewTab(target)) return nativeOpen.call(window, url, target, features);
   if (!window[KEY].guarded) {
     activity.opened += 1;
     return nativeOpen.call(window, url, target, features);
   }
-  if (/^https?:/.test(address)) activity.tabs.push(address);
-  return null;
+  const tab = { url: address };
+  activity.tabs.push(tab);
+  return /noopener|noreferrer/i.test(String(features)) ? null : withNatives(() => standInFor(tab));
 };
 /**
  * The target of a link or form, also from <base>.
@@ -39,28 +64,58 @@ window.open = function (url, target, features) {
  */
 const targetOf = (element) =>
   element.getAttribute("target") ?? document.querySelector("base[target]")?.getAttribute("target") ?? "";
-window.addEventListener("click", (event) => {
-  const link = event.composedPath().find((node) => node instanceof Element && node.matches("a[href], area[href]"));
-  if (!link || event.defaultPrevented) return;
-  const target = targetOf(/** @type {Element} */ (link));
-  if (isNewTab(target)) activity.opened += 1;
-  else if (target) withNatives(() => awaitEmptyFrame(target));
-});
+/**
+ * Record a link that was clicked and targets a new tab, which a guarded page does not follow, or an empty frame.
+ * @param {Event} event
+ */
+const onLinkClick = (event) =>
+  withNatives(() => {
+    /** @type {any} */
+    const link = event.composedPath().find((node) => node instanceof Element && node.matches("a[href], area[href]"));
+    if (!link || event.defaultPrevented) return;
+    const target = targetOf(link);
+    if (!isNewTab(target)) awaitEmptyFrame(target);
+    else if (window[KEY].guarded && /^https?:/.test(link.href)) {
+      event.preventDefault();
+      activity.tabs.push({ url: link.href });
+    } else activity.opened += 1;
+  });
+window.addEventListener("click", onLinkClick);
+// The click on a link that is not in the document does not reach the window.
+const nativeDispatch = EventTarget.prototype.dispatchEvent;
+EventTarget.prototype.dispatchEvent = function dispatchEvent(/** @type {Event} */ event) {
+  watchDetached(this);
+  return apply(nativeDispatch, this, [event]);
+};
+const nativeClick = HTMLElement.prototype.click;
+HTMLElement.prototype.click = function click() {
+  watchDetached(this);
+  apply(nativeClick, this, []);
+};
+/** @param {any} element */
+const watchDetached = (element) => {
+  if (element?.localName === "a" && !element.isConnected) apply(nativeAddListener, element, ["click", onLinkClick, { once: true }]);
+};
 
 // A form post into a new tab is stopped here: the tab would send it before a guard is attached.
 /** @param {string} name @returns {() => any} */
 const formGetter = (name) => /** @type {any} */ (Object.getOwnPropertyDescriptor(HTMLFormElement.prototype, name)).get;
 const [formMethod, formAction, formTarget] = ["method", "action", "target"].map(formGetter);
 /**
- * Whether a guarded page must not send a form, because its target is a new tab; records the form.
+ * Whether a guarded page must not send a form, because its target is a new tab. Records the form; one that only reads is a
+ * tab with the address that it asks for.
  * @param {HTMLFormElement} form
- * @param {Element | null} submitter
+ * @param {HTMLElement | null} submitter
  */
 const stopsForm = (form, submitter) => {
   const target = submitter?.getAttribute("formtarget") || formTarget.call(form) || targetOf(document.documentElement);
   if (!window[KEY].guarded || !isNewTab(target)) return false;
-  const method = submitter?.getAttribute("formmethod") || formMethod.call(form);
-  activity.stopped.push([method.toUpperCase(), submitter?.getAttribute("formaction") || formAction.call(form)]);
+  const method = (submitter?.getAttribute("formmethod") || formMethod.call(form)).toUpperCase();
+  const address = new URL(submitter?.getAttribute("formaction") || formAction.call(form), document.baseURI);
+  if (method === "GET") {
+    address.search = new URLSearchParams(/** @type {any} */ (new FormData(form, submitter))).toString();
+    activity.tabs.push({ url: address.href });
+  } else activity.stopped.push([method, address.href]);
   return true;
 };
 window.addEventListener("submit", (event) => {

@@ -64,6 +64,11 @@ interface Settled {
   ms: number;
 }
 
+/** A tab that was not opened; a script may set its address later. */
+interface Tab {
+  url: string;
+}
+
 interface ActivityReport {
   opened: number;
   tabs: string[];
