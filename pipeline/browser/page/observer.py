@@ -45,7 +45,7 @@ class SettledPage:
     stopped
         Form posts into new tabs that were not sent, see `Snapshot.stopped`.
     snapshot
-        A snapshot without a digest, if the digest differs from the expected one.
+        A snapshot without a digest, if the digest differs from the expected one, or a script has moved the focus.
     dialogs
         JavaScript dialogs that were raised, see `Snapshot.dialogs`.
     """
@@ -109,6 +109,7 @@ class PageObserver:
         """Wait until the page has settled, then take a snapshot, see `PageView.observe`."""
         options = {**self._options.to_js(hovering=hovering), "digest": digest}
         result = await self._frames.call_merged(lambda: self._call_until_done("observe", options), "observe", options)
+        self._note_waits(result)
         return self._parse(result)
 
     async def digest(self) -> str:
@@ -122,6 +123,7 @@ class PageObserver:
         result = await self._frames.call_merged(lambda: self._call_settle(page_options), "settle", options)
         if not result:
             return SettledPage("", capped=False, tabs=(), stopped=())
+        self._note_waits(result)
         digest: str = result["digest"]
         snapshot: Snapshot | None = None
         if "snapshot" in result:
@@ -141,6 +143,9 @@ class PageObserver:
         """Wait until the canvases in view stay the same, see `PageView.wait_until_drawn`."""
         if self.has_canvas:
             await self._evaluator.evaluate(f"() => {WAYGRAPH}?.waitUntilDrawn()", None)
+
+    def _note_waits(self, result: Mapping[str, Any]) -> None:
+        self._options.waits.note(result["settled"]["waiting"], result["settled"]["ended"])
 
     def _parse(self, result: Mapping[str, Any]) -> Snapshot:
         self.has_canvas = result["hasCanvas"]

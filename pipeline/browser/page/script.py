@@ -16,7 +16,7 @@ WAYGRAPH = "window[Symbol.for('waygraph')]"
 #: Parts of the in-page script in `js/`, ordered so that each part finds what it needs while it is loaded.
 SCRIPT_PARTS = (
     "natives", "activity", "sockets", "timers", "interest", "animation", "dialogs", "tabs", "frames", "settle",
-    "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover",
+    "waiting", "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover",
     "handlers", "workers", "declared", "kinds", "segments", "candidates", "carousels", "pass", "outline", "banner",
     "roots", "digest", "aria", "markup", "lists", "links", "snapshot", "revert", "find", "scroll", "api",
 )  # fmt: skip

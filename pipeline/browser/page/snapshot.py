@@ -14,6 +14,7 @@ from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.core.urls import UrlPolicy, normalize_url
 from waygraph.index.graph import Action, BlockedRequest, Box, Segment, node_id
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
+from waygraph.pipeline.browser.page.waits import WaitMemory
 
 MAX_SEGMENTS = 1_000
 #: Entries of the caches. Snapshots of one site have most elements in common, so their hashes and actions are shared.
@@ -160,6 +161,8 @@ class Snapshot:
         Visible texts, in document order.
     capped
         Whether the page did not settle within the cap.
+    waiting
+        Signs by which the page showed at the end of the wait that it was not ready, see `js/waiting.js`.
     opened
         Number of tabs that were opened.
     tabs
@@ -221,6 +224,7 @@ class Snapshot:
     hidden: tuple[Segment, ...] = ()
     links: tuple[PageLink, ...] = ()
     links_cut: int = 0
+    waiting: tuple[str, ...] = ()
 
     @property
     def is_page(self) -> bool:
@@ -257,6 +261,8 @@ class SnapshotOptions:
     outline
         Whether an agent observes. Snapshots then contain the accessibility tree, every field is a candidate for a
         click, whatever listens to it, and neither focus nor scroll position are reset.
+    waits
+        What is known of the signs by which pages of the site show that they wait.
     """
 
     roles: tuple[str, ...]
@@ -270,6 +276,7 @@ class SnapshotOptions:
     submit_search: bool = True
     frames: FrameScope = field(default_factory=FrameScope)
     outline: bool = False
+    waits: WaitMemory = field(default_factory=WaitMemory, compare=False)
 
     @classmethod
     def from_settings(
@@ -312,6 +319,7 @@ class SnapshotOptions:
             "capMs": self.cap_ms,
             "submitSearch": self.submit_search,
             "outline": self.outline,
+            "lastingSigns": self.waits.lasting,
         }
 
 
@@ -337,6 +345,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         links=tuple(PageLink(*link) for link in result["links"]),
         links_cut=result["linksCut"],
         capped=result["settled"]["capped"],
+        waiting=tuple(result["settled"]["waiting"]),
         opened=result["opened"],
         tabs=tuple(result["tabs"]),
         stopped=tuple(BlockedRequest(method, url, "form") for method, url in result["stopped"] if method != "GET"),

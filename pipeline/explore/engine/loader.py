@@ -16,6 +16,7 @@ from waygraph.core.urls import UrlPolicy, linked_url, normalize_url
 from waygraph.pipeline.browser.guard import suggest_rule
 from waygraph.pipeline.browser.page.failures import ClassifiedError, FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.page.view import ActionResult
 from waygraph.pipeline.browser.session import GuardedPage
 from waygraph.pipeline.explore.engine.context import CrawlContext, SaveSnapshot
 from waygraph.pipeline.explore.engine.retries import Retries
@@ -126,6 +127,8 @@ class Loader:
     async def _load(self, page: GuardedPage, url: str, referrer: str, *, is_checked: bool = False) -> Load:
         page.take_stopped()
         result = await page.view.goto(url, referrer=referrer, digest=False)
+        if result.snapshot.waiting:
+            result = await self._load_waiting(page, url, referrer, result)
         snapshot = result.snapshot
         stopped = page.take_stopped()
         sends = page.guard.sent_by_visit(page.page)
@@ -179,6 +182,21 @@ class Loader:
         page.take_stopped()
         login.check_start(url, snapshot, again)
         await self._restore_session(page, again)
+
+    async def _load_waiting(self, page: GuardedPage, url: str, referrer: str, first: ActionResult) -> ActionResult:
+        """Load once more a URL whose page showed for the whole time that it was not ready."""
+        self._counters["settle/loaded_again"] += 1
+        self._counters["browser/loads"] += 1
+        second = await page.view.goto(url, referrer=referrer, digest=False)
+        signs = second.snapshot.waiting
+        if not signs:
+            return second
+        self._counters["settle/waiting"] += 1
+        self._context.advise(
+            f"{first.snapshot.url} still shows that it is not ready ({', '.join(signs)}), also when loaded again. "
+            "If it needs longer, raise browser.settle_cap_ms."
+        )
+        return second
 
     async def _load_again(self, page: GuardedPage, url: str, referrer: str) -> Snapshot:
         """Load a URL a second time, to find out whether it leads elsewhere each time."""

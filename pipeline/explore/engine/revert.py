@@ -248,7 +248,7 @@ async def is_back(view: PageView, before: Snapshot) -> str | None:
     attribute), a snapshot is taken and the exposed content compared.
     """
     quiet = await view.settle(unless_digest=before.digest)
-    if quiet.digest == before.digest:
+    if quiet.digest == before.digest and quiet.snapshot is None:
         return quiet.digest
     if quiet.snapshot is not None:
         return quiet.digest if shows_same(quiet.snapshot, before) else None

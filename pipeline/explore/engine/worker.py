@@ -445,7 +445,9 @@ class Worker:
         """Find out where the action led, or how it must be attempted instead (`_other_attempt`)."""
         page, before, settled, held = stage.page, stage.snapshot, result.settled, result.stopped.held
         outcome = _effects(page, result)
-        unchanged = settled.digest == before.digest and not keeps_pointer(candidate.action)
+        # A script may have moved the focus to where a style sheet shows something.
+        is_same = settled.digest == before.digest and (settled.snapshot is None or settled.snapshot.id == before.id)
+        unchanged = is_same and not keeps_pointer(candidate.action)
         after = before if unchanged else settled.snapshot or await page.view.observe(digest=False)
         if (other := await self._other_attempt(stage, result, after, attempt)) is not None:
             return other

@@ -119,4 +119,89 @@ REFRESH = Area(
     (shows("meta-refresh", by="Area refresh"), states("/refresh", 0)),
 )
 
-AREAS = (LATE, LAZY_IMAGES, INFINITE, VIRTUAL, LOAD_MORE, REFRESH)
+#: Navigation that people could use, on pages that otherwise only show that they are not ready.
+_NAVIGATION = "<nav><a href=/waits/home>Home</a></nav>"
+
+
+def _slow(request: Request) -> Page:
+    """Respond after 3.5 s, longer than a request may be open before it counts as a long poll."""
+    time.sleep(3.5)
+    return Page('{"name": "slow-answer"}', content_type="application/json")
+
+
+WAITS = Area(
+    "waits",
+    {
+        "/waits": page(
+            """<a href=/waits/splash>Splash</a> <a href=/waits/bar>Bar</a> <a href=/waits/chain>Chained timers</a>
+            <a href=/waits/countdown>Countdown</a> <a href=/waits/busy>Busy part</a> <a href=/waits/words>Words</a>
+            <a href=/waits/spinner>Spinner</a> <a href=/waits/main>Empty main part</a>"""
+        ),
+        "/waits/home": found("waits-home"),
+        # A logo over the whole page, and behind it navigation that nobody can reach yet.
+        "/waits/splash": page(
+            """<div id=splash style="position:fixed;inset:0;background:white"><svg width=40 height=40></svg></div>"""
+            + _NAVIGATION
+            + "<script>setTimeout(() => { splash.remove(); say('splash-over'); }, 1200)</script>"
+        ),
+        "/waits/bar": page(
+            _NAVIGATION
+            + """<progress id=bar max=100 value=0></progress><script>
+            const tick = setInterval(() => {
+              bar.value += 5;
+              if (bar.value >= 100) { clearInterval(tick); bar.remove(); say('bar-full'); }
+            }, 100)</script>"""
+        ),
+        "/waits/chain": page(
+            _NAVIGATION
+            + """<p id=state>Loading…</p><script>
+            const step = (n) => setTimeout(() => (n ? step(n - 1) : (state.remove(), say('chain-over'))), 400);
+            step(5)</script>"""
+        ),
+        "/waits/countdown": page(
+            """<p>Starts in <b id=left>2</b></p><script>
+            const clock = setInterval(() => {
+              left.textContent -= 1;
+              if (left.textContent === '0') { clearInterval(clock); say('countdown-over'); }
+            }, 1000)</script>"""
+        ),
+        "/waits/busy": page(
+            _NAVIGATION
+            + """<main aria-busy=true><p>Your orders</p></main><script>
+            fetch('/waits/answer').then((r) => r.json()).then((r) => {
+              const main = document.querySelector('main'); main.removeAttribute('aria-busy'); say(r.name, main);
+            })</script>"""
+        ),
+        "/waits/words": page(
+            _NAVIGATION
+            + "<p id=state>Bitte warten …</p><script>setTimeout(() => { state.remove(); say('words-over'); }, 1500)</script>"
+        ),
+        "/waits/spinner": page(
+            _NAVIGATION
+            + """<style>@keyframes turn { to { transform: rotate(1turn) } }
+            #turning { width: 30px; height: 30px; border: 3px dotted; animation: turn 1s linear infinite }</style>
+            <div id=turning></div><script>setTimeout(() => { turning.remove(); say('spinner-over'); }, 1500)</script>"""
+        ),
+        "/waits/main": page(
+            _NAVIGATION
+            + "<main></main><script>setTimeout(() => say('main-filled', document.querySelector('main')), 1500)</script>"
+        ),
+        "/waits/answer": _slow,
+    },
+    (
+        shows("splash-over", by="Splash"),
+        shows("bar-full", by="Bar"),
+        shows("chain-over", by="Chained timers"),
+        shows("countdown-over", by="Countdown"),
+        shows("slow-answer", by="Busy part"),
+        shows("words-over", by="Words"),
+        shows("spinner-over", by="Spinner"),
+        shows("main-filled", by="Empty main part"),
+        *(
+            states(f"/waits/{name}", 1)
+            for name in ("splash", "bar", "chain", "countdown", "busy", "words", "spinner", "main")
+        ),
+    ),
+)
+
+AREAS = (WAITS, LATE, LAZY_IMAGES, INFINITE, VIRTUAL, LOAD_MORE, REFRESH)

@@ -232,7 +232,33 @@ TEXT_TABS = Area(
     (shows("text-1"), hidden("text-2"), states("/text-tabs", 1)),
 )
 
+HELD_BY_FOCUS = Area(
+    "held-by-focus",
+    {
+        "/focus": page(
+            """<style>.list { display: none } .within:focus-within .list { display: block }</style>
+            <button onclick="palette.hidden = false; word.focus()">Palette</button>
+            <div id=palette hidden><input id=word aria-label=Command onblur="setTimeout(() => palette.hidden = true, 150)">
+            <ul><li><a href=/focus/palette>First command</a></ul></div>
+            <button onclick="box.hidden = false; field.focus()">Combobox</button>
+            <div id=box hidden><input id=field aria-label=City><p><a href=/focus/box>First city</a></p></div>
+            <script>box.addEventListener('focusout', (event) => { if (!box.contains(event.relatedTarget)) box.hidden = true; })</script>
+            <button onclick="note.focus()">Style sheet</button>
+            <div class=within><input id=note aria-label=Note><p class=list><a href=/focus/within>First note</a></p></div>"""
+        ),
+        "/focus/palette": found("in-palette"),
+        "/focus/box": found("in-box"),
+        "/focus/within": found("in-within"),
+    },
+    (
+        shows("in-palette", by="First command"),
+        shows("in-box", by="First city"),
+        shows("in-within", by="First note"),
+    ),
+)
+
 AREAS = (
+    HELD_BY_FOCUS,
     HOVER_MENUS, DETAILS, TABS, ACCORDION, CAROUSEL, COMBOBOX_CLICK, COMBOBOX_KEYS, MODAL, ARIA_MODAL, MENU_BUTTON, POPOVER, CSS_TOGGLE,
     TEXT_TABS,
 )  # fmt: skip

@@ -31,6 +31,10 @@ const activity = {
   slowestCode: 0,
   /** Time at which a script, style sheet or module last arrived. */
   codeArrived: 0,
+  /** Requests that have been open for too long to be waited for. @type {Set<unknown>} */
+  polls: lasting(new Set()),
+  /** Signs of waiting that stayed for the whole time for which the page was waited for, see waiting.js. @type {Set<string>} */
+  lastingSigns: lasting(new Set()),
   /** Number of elements that wait to come into view (IntersectionObserver). */
   observed: 0,
   /** Value of `observed` when the page was last scrolled through. */
@@ -41,6 +45,10 @@ const activity = {
   finishes: 0,
   /** Length of the chain of timers, each set by the one before, up to the one that runs now. */
   nesting: 0,
+  /** The elements under the pointer when it was pressed last. @type {EventTarget[]} */
+  pressed: [],
+  /** Whether a script has moved the focus since then: what it opened may close when the focus leaves. */
+  movedFocus: false,
   /** Start of the current action (or of the load). Timers that are due within the horizon after it count. */
   actionStart: 0,
   /** Time of the last consequence of the action or the load; decides which timers are suppressed. */
@@ -48,6 +56,8 @@ const activity = {
   /** Whether the document has settled since the action. */
   settled: false,
   navigating: false,
+  /** Whether the page shows that it waits, see waiting.js. */
+  isWaiting: false,
 };
 let horizonMs = 1000;
 
@@ -83,6 +93,76 @@ const noteAction = () => {
 /** Milliseconds since the last consequence of the action, in this document or in the top one. @returns {number} */
 const msSinceConsequence = () => Math.min(now() - activity.lastConsequence, ofTop("ownMsSinceConsequence")?.() ?? Infinity);
 
+// ---- what recurs ----
+
+const RECURRING_MS = 1000; // what repeats itself for longer without a consequence goes on for ever
+const MIN_REQUESTS = 4;
+const MIN_MUTATIONS = 20;
+const PAUSE_MS = 400; // a longer pause ends the repetition
+const MAX_KNOWN = 500;
+const DIRECT_MS = 150; // a request so soon after an action is what it asks for, whatever was requested before
+/**
+ * By address without query: since when and how often it was requested, and how many elements the page had then.
+ * @type {Map<string, { first: number, count: number, elements: number }>}
+ */
+const requested = lasting(new Map());
+/** Addresses, without queries, of requests that recur: heartbeats and polls. @type {Set<string>} */
+const recurring = lasting(new Set());
+/** @type {WeakMap<Node, { first: number, last: number, count: number, size: number, recurs: boolean }>} */
+const mutated = lasting(new WeakMap());
+
+/** @param {any} url */
+const shapeOf = (url) => {
+  try {
+    return new URL(url instanceof Request ? url.url : url, document.baseURI).href.split(/[?#]/, 1)[0];
+  } catch {
+    return ""; // the browser throws the same
+  }
+};
+/**
+ * Note a request; returns whether it recurs, so that nothing waits for it. One that brings new elements is no repetition.
+ * @param {any} url
+ * @returns {boolean}
+ */
+const noteRequest = (url) => {
+  const shape = shapeOf(url);
+  const time = now();
+  if (recurring.has(shape)) return activity.settled || time - activity.actionStart > DIRECT_MS;
+  const elements = document.getElementsByTagName("*").length;
+  const known = requested.get(shape);
+  if (!known || known.elements !== elements || known.first < activity.actionStart) {
+    if (requested.size < MAX_KNOWN) requested.set(shape, { first: time, count: 1, elements });
+    return false;
+  }
+  known.count += 1;
+  if (known.count < MIN_REQUESTS || time - known.first < RECURRING_MS) return false;
+  recurring.add(shape);
+  return true;
+};
+/** Whether a guarded page must not send a recurring request: nothing is waited for, and an action may not have caused it. */
+const isWithheld = () => activity.settled && window[KEY].guarded;
+/**
+ * Whether a mutation is one of many at the same node that add nothing: a style that changes with every frame, a clock.
+ * @param {MutationRecord} record
+ */
+const recurs = ({ type, target, addedNodes, removedNodes }) => {
+  if (addedNodes.length > removedNodes.length) return false;
+  const time = now();
+  const size = type === "attributes" ? 0 : target.textContent?.length ?? 0;
+  const known = mutated.get(target);
+  if (!known || (!known.recurs && time - known.last > PAUSE_MS)) {
+    mutated.set(target, { first: time, last: time, count: 1, size, recurs: false });
+    return false;
+  }
+  known.last = time;
+  known.count += 1;
+  if (!known.recurs && known.count >= MIN_MUTATIONS && time - known.first >= RECURRING_MS) {
+    if (size > known.size) [known.first, known.count, known.size] = [time, 1, size]; // a text that is being written
+    else known.recurs = true;
+  }
+  return known.recurs;
+};
+
 /** @param {unknown} request */
 const beginRequest = (request) => {
   activity.inFlight.set(request, now());
@@ -90,6 +170,7 @@ const beginRequest = (request) => {
 /** @param {unknown} request */
 const endRequest = (request) => {
   activity.inFlight.delete(request);
+  activity.polls.delete(request);
   activity.lastChange = now();
   if (!activity.settled) activity.lastConsequence = activity.lastChange;
 };
@@ -126,9 +207,10 @@ const awaitLoadingIn = (records) => {
 let forgetMarkup = null;
 /** @param {MutationRecord[]} records */
 const onMutations = (records) => {
-  activity.lastChange = now();
   withNatives(() => {
+    if (records.filter((record) => !recurs(record)).length) activity.lastChange = now();
     if (forgetMarkup) records.forEach(forgetMarkup);
+    records.forEach(noteProgress);
     // Before that, the load event waits for all of these elements.
     if (document.readyState === "complete") awaitLoadingIn(records);
   });
@@ -186,6 +268,7 @@ Element.prototype.attachShadow = function (/** @type {ShadowRootInit} */ init) {
 if (window.fetch) {
   const nativeFetch = window.fetch;
   window.fetch = function (...args) {
+    if (withNatives(() => noteRequest(args[0]))) return isWithheld() ? new Promise(() => {}) : nativeFetch.apply(this, args);
     const request = {};
     beginRequest(request);
     const promise = nativeFetch.apply(this, args);
@@ -193,8 +276,16 @@ if (window.fetch) {
     return promise;
   };
 }
+/** Addresses of requests. @type {WeakMap<XMLHttpRequest, any>} */
+const addresses = lasting(new WeakMap());
+const nativeXhrOpen = XMLHttpRequest.prototype.open;
+XMLHttpRequest.prototype.open = function (/** @type {any} */ ...args) {
+  addresses.set(this, args[1]);
+  return apply(nativeXhrOpen, this, args);
+};
 const nativeSend = XMLHttpRequest.prototype.send;
 XMLHttpRequest.prototype.send = function (/** @type {[any]} */ ...args) {
+  if (withNatives(() => noteRequest(addresses.get(this)))) return isWithheld() ? undefined : nativeSend.apply(this, args);
   beginRequest(this);
   this.addEventListener("loadend", () => endRequest(this), { once: true });
   return nativeSend.apply(this, args);
@@ -205,6 +296,7 @@ for (const read of /** @type {const} */ (["arrayBuffer", "blob", "bytes", "formD
   const nativeRead = /** @type {any} */ (window.Response)?.prototype[read];
   if (!nativeRead) continue;
   /** @type {any} */ (Response.prototype)[read] = /** @this {Response} @param {unknown[]} args */ function (...args) {
+    if (recurring.has(shapeOf(this.url))) return apply(nativeRead, this, args);
     const reading = {};
     beginRequest(reading);
     const promise = apply(nativeRead, this, args);
@@ -240,6 +332,16 @@ if (navigationApi) {
 for (const type of ["mousedown", "mousemove", "keydown", "popstate", "hashchange"]) {
   window.addEventListener(type, (event) => event.isTrusted && noteAction(), { capture: true, passive: true });
 }
+const passively = { capture: true, passive: true };
+window.addEventListener("mousedown", (event) => {
+  if (!event.isTrusted) return;
+  activity.pressed = event.composedPath();
+  activity.movedFocus = false;
+}, passively);
+window.addEventListener("focusin", (event) => {
+  activity.movedFocus = activity.pressed.length > 0 && !withNatives(() => activity.pressed.includes(event.composedPath()[0]));
+}, passively);
+window.addEventListener("focusout", () => (activity.movedFocus = false), passively);
 document.addEventListener("DOMContentLoaded", noteAction);
 window.addEventListener("load", () => {
   activity.lastConsequence = now();
@@ -251,10 +353,11 @@ const MAX_ARRIVALS = 2_000; // a document that loads more resources never stops 
 const arrivals = lasting(new Set());
 const isReceiving = () => now() - activity.arrived < LOADING_MS;
 const resources = new PerformanceObserver((list) => {
-  activity.lastChange = now();
   withNatives(() => {
     for (const { name, initiatorType, duration } of /** @type {PerformanceResourceTiming[]} */ (list.getEntries())) {
       const url = name.split("?", 1)[0];
+      if (recurring.has(url) || (initiatorType === "img" && document.readyState === "complete" && noteRequest(name))) continue;
+      activity.lastChange = now();
       if (arrivals.size < MAX_ARRIVALS && !arrivals.has(url)) {
         arrivals.add(url);
         activity.arrived = activity.lastChange;

@@ -14,7 +14,7 @@ const observe = async (options) => {
 };
 /**
  * Wait until the page has settled, then return its digest as JSON, or a text if it has not settled. With `unlessDigest`,
- * the result includes a snapshot if the digest differs, unless the page has cross-origin frames: those must be called first.
+ * the result includes a snapshot if the digest differs or a script moved the focus (style sheets may show something there), unless the page has cross-origin frames: those must be called first.
  * @param {SnapshotOptions} options
  */
 const settleAndDigest = async (options) => {
@@ -24,7 +24,7 @@ const settleAndDigest = async (options) => {
   await gatherRows(options);
   return withNatives(() => {
     const result = { settled, digest: digest(), crossOrigin: reportCrossOrigin(), ...takeAllActivity() };
-    const hasChanged = "unlessDigest" in options && result.digest !== options.unlessDigest;
+    const hasChanged = "unlessDigest" in options && (activity.movedFocus || result.digest !== options.unlessDigest);
     if (!hasChanged || result.crossOrigin.length > 0) return stringify(result);
     return stringify({ ...result, snapshot: { settled, ...snapshot({ ...options, digest: false }) } });
   });

@@ -9,6 +9,7 @@ const MAX_MODULE_QUIET_MS = 1000;
 const UNCONFIRMED_CODE = "code";
 const DROPPED_TIMER_MS = 250; // a timer that is overdue for longer was dropped by the browser
 const POLL_MS = 8;
+const LOOK_MS = 100; // between two looks for signs that the page waits
 const APART_QUIET_MS = 500; // in an isolated world requests and timers of the page are unknown
 const moduleQuietMs = () => Math.min(Math.max(MODULE_QUIET_MS, 1.5 * activity.slowestCode), MAX_MODULE_QUIET_MS);
 
@@ -60,8 +61,9 @@ const isQuiet = (quietMs, since, code) => {
   activity.lastCheck = time;
   for (const [request, start] of activity.inFlight) {
     if (time - start <= LONG_POLL_MS) continue;
-    if (!isUsable()) break; // a page that shows nothing yet needs the response
+    if (!isUsable() || activity.isWaiting) break; // the page needs the response
     activity.inFlight.delete(request);
+    activity.polls.add(request);
   }
   for (const [id, due] of activity.timers) {
     if (time > due + DROPPED_TIMER_MS) activity.timers.delete(id);
@@ -95,10 +97,14 @@ const allQuiet = ({ quietMs, code }, since) =>
 const isCodeUnconfirmed = ({ code }) =>
   code === "report" && (hasModules() || [...innerScripts(window)].some((inner) => inner.hasModules()));
 
-/** Remove the focus and scroll everything back, so that snapshots do not depend on either. */
+/**
+ * Remove the focus and scroll everything back, so that snapshots do not depend on either. The focus stays where a script
+ * moved it during an action: palettes and lists of suggestions close without it.
+ */
 const resetView = () => {
   noteFocus();
-  if (document.activeElement && document.activeElement !== document.body) /** @type {any} */ (document.activeElement).blur?.();
+  const { activeElement } = document;
+  if (activeElement && activeElement !== document.body && !activity.movedFocus) /** @type {any} */ (activeElement).blur?.();
   scrollBack();
   if (window.scrollX || window.scrollY) window.scrollTo({ left: 0, top: 0, behavior: "instant" });
 };
@@ -167,6 +173,19 @@ const isLoading = () => isReceiving() || (activity.inFlight.size > 0 && !isUsabl
  */
 const settle = async (options) => {
   horizonMs = options.timerHorizonMs;
+  /** @type {Set<string>} */
+  const signs = lasting(new Set());
+  let looked = -Infinity;
+  // A page that shows that it waits goes on until it shows something else, with the timers that it needs for that.
+  const shownWaiting = () => {
+    if (now() - looked < LOOK_MS) return activity.isWaiting;
+    looked = now();
+    const found = withNatives(() => signsOfWaiting(options, start + options.capMs));
+    for (const sign of found) signs.add(sign);
+    activity.isWaiting = found.length > 0;
+    if (activity.isWaiting) withNatives(() => startLaterTimers(start + options.capMs));
+    return activity.isWaiting;
+  };
   const start = now();
   // Agents scroll and focus on purpose.
   const keepsView = options.hovering || options.outline === true;
@@ -182,13 +201,18 @@ const settle = async (options) => {
   const mayBeOverdue = () => activity.hasIntervals && !waited;
   while (!capped) {
     const quiet = isWholePageQuiet() && !mayBeOverdue();
-    if (quiet && !needsSweep()) break;
+    const isReady = quiet && !shownWaiting();
+    if (isReady && !needsSweep()) break;
     waited = true;
-    if (quiet) await scrollThrough();
+    if (isReady) await scrollThrough();
     else await new Promise((done) => nativeSetTimeout(done, POLL_MS));
     capped = now() - start > options.capMs;
   }
-  if (capped && options.mayExtend && withNatives(isLoading)) return "";
+  const waiting = capped && activity.isWaiting ? withNatives(() => signsOfWaiting(options, start + options.capMs)) : [];
+  const ended = withNatives(() => [...signs].filter((sign) => !waiting.includes(sign)));
+  for (const sign of waiting) activity.lastingSigns.add(sign);
+  activity.isWaiting = false;
+  if (capped && !waiting.length && options.mayExtend && withNatives(isLoading)) return "";
   if (!capped && withNatives(() => isCodeUnconfirmed(options))) return UNCONFIRMED_CODE;
   withNatives(() => {
     markSettled();
@@ -199,5 +223,5 @@ const settle = async (options) => {
     }
     if (!keepsView) resetView();
   });
-  return { capped, waited, ms: now() - start };
+  return { capped, waited, waiting, ended, ms: now() - start };
 };

@@ -8,8 +8,36 @@ const NEVER_MS = 2 ** 31 - 1;
 /** Ids of intervals that are cleared when the page has settled. @type {Set<number>} */
 const pollers = lasting(new Set());
 
-/** A valid id of a timer that never runs. @returns {any} */
-const suppressedTimer = () => nativeSetTimeout(() => {}, NEVER_MS);
+/** Timers that are set aside: when they are due, and what starts them. @type {Map<number, { due: number, start: () => void }>} */
+const later = lasting(new Map());
+/** Timers that were set aside and have been started, by the id that the page has. @type {Map<number, number>} */
+const started = lasting(new Map());
+/**
+ * Set a timer aside; returns its id.
+ * @param {number} due
+ * @param {() => number} start
+ * @returns {any}
+ */
+const setAside = (due, start) => {
+  const id = nativeSetTimeout(() => {}, NEVER_MS);
+  later.set(id, { due, start: () => started.set(id, start()) });
+  return id;
+};
+/** @param {number | undefined} id */
+const dropLater = (id) => {
+  later.delete(/** @type {any} */ (id));
+  return started.get(/** @type {any} */ (id)) ?? id;
+};
+/** @param {number} until */
+const hasLaterTimers = (until) => [...later.values()].some(({ due }) => due <= until);
+/** Start the timers that are due until a time. @param {number} until */
+const startLaterTimers = (until) => {
+  for (const [id, { due, start }] of [...later]) {
+    if (due > until) continue;
+    later.delete(id);
+    start();
+  }
+};
 /** Whether a timer belongs to loading: a page that takes seconds to load sets timers meanwhile. @param {number} delay */
 const belongsToLoading = (delay) => delay <= horizonMs && isReceiving();
 /**
@@ -42,22 +70,32 @@ const runNested = (nesting, work) => {
   /** @type {any} */ callback, /** @type {any} */ delay, /** @type {any[]} */ ...args
 ) {
   const nesting = activity.nesting + 1;
-  if (isBeyondHorizon(Number(delay) || 0)) return suppressedTimer();
+  const ms = Number(delay) || 0;
+  const due = now() + ms;
   /** @type {number} */
   let id;
   const run = /** @this {any} @param {any[]} values */ function (...values) {
     activity.timers.delete(id);
+    later.delete(id);
     return runNested(nesting, () => (typeof callback === "function" ? callback.apply(this, values) : (0, eval)(String(callback))));
   };
+  if (isBeyondHorizon(ms)) {
+    return setAside(due, () => {
+      id = nativeSetTimeout(run, due - now(), ...args);
+      activity.timers.set(id, due);
+      return id;
+    });
+  }
   id = nativeSetTimeout(run, delay, ...args);
-  const due = now() + (Number(delay) || 0);
-  const counts = due <= activity.actionStart + horizonMs || belongsToLoading(Number(delay) || 0);
+  const counts = due <= activity.actionStart + horizonMs || belongsToLoading(ms);
   if (nesting <= MAX_TIMER_NESTING && counts) activity.timers.set(id, due);
+  else later.set(id, { due, start: () => activity.timers.set(id, due) }); // it runs, and is awaited if the page waits
   return id;
 };
 window.clearTimeout = (id) => {
-  activity.timers.delete(id);
-  return nativeClearTimeout(id);
+  const own = dropLater(id);
+  activity.timers.delete(own);
+  return nativeClearTimeout(own);
 };
 
 // On a busy machine idle callbacks come late.
@@ -84,7 +122,6 @@ if (nativeIdle) {
   /** @type {any} */ callback, /** @type {any} */ period, /** @type {any[]} */ ...args
 ) {
   const length = Number(period) || 0;
-  if (window[KEY].guarded && length >= LONG_INTERVAL_MS) return suppressedTimer();
   const run = /** @this {any} @param {any[]} values */ function (...values) {
     activity.isInterval = true;
     try {
@@ -93,13 +130,18 @@ if (nativeIdle) {
       activity.isInterval = false;
     }
   };
-  const id = nativeSetInterval(typeof callback === "function" ? run : callback, period, ...args);
-  activity.hasIntervals = true;
-  if (window[KEY].guarded && length >= POLLER_MS) pollers.add(id);
-  return id;
+  const start = () => {
+    const id = nativeSetInterval(typeof callback === "function" ? run : callback, period, ...args);
+    activity.hasIntervals = true;
+    if (window[KEY].guarded && length >= POLLER_MS) pollers.add(id);
+    return id;
+  };
+  return window[KEY].guarded && length >= LONG_INTERVAL_MS ? setAside(now() + length, start) : start();
 };
-/** Clear the intervals that would change the settled page. */
+window.clearInterval = (id) => nativeClearInterval(dropLater(id));
+/** Clear the timers that would change the settled page; those that were set aside never run. */
 const clearPollers = () => {
+  later.clear();
   for (const id of pollers) nativeClearInterval(id);
   pollers.clear();
 };

@@ -51,6 +51,8 @@ interface SnapshotOptions {
   origin?: Point;
   /** Whether an agent observes: add the accessibility tree, and make every field a candidate. */
   outline?: boolean;
+  /** Signs of waiting that stay on pages of the site. */
+  lastingSigns?: string[];
   /** Kind of the action, for `passOverElement`. */
   kind?: string;
   /** Whether to note what the page has before the action, see revert.js. */
@@ -61,6 +63,9 @@ interface Settled {
   capped: boolean;
   /** Whether the page was not quiet at once. */
   waited: boolean;
+  /** Signs that the page waits at the end, and those that went away, see waiting.js. */
+  waiting: string[];
+  ended: string[];
   ms: number;
 }
 
