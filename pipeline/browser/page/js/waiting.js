@@ -9,9 +9,8 @@ const LOADING_WORDS = [
   "ladataan", "odota", "načítání", "načítá se", "betöltés", "se încarcă", "φόρτωση", "зареждане", "завантаження",
   "加载中", "正在加载", "请稍候", "載入中", "読み込み中", "お待ちください", "로딩 중", "불러오는 중", "잠시만 기다려 주세요",
   "جار التحميل", "جارٍ التحميل", "טוען", "กำลังโหลด", "đang tải", "memuat",
-].join("|");
-const LOADING_TEXT = new RegExp(`^(?:${LOADING_WORDS})(?:[\\s.…\\d%]*| .{0,40}(?:…|\\.\\.\\.))$`, "iu");
-const MENTIONS_LOADING = new RegExp(LOADING_WORDS, "iu");
+];
+const LOADING_TEXT = new RegExp(`^(?:${LOADING_WORDS.join("|")})(?:[\\s.…\\d%]*| .{0,40}(?:…|\\.\\.\\.))$`, "iu");
 const MAX_LOADING_TEXT = 60; // characters
 const MAX_SPINNER_PX = 200;
 const MOVING_MS = 1000; // a progress bar that did not move for longer shows an amount
@@ -45,7 +44,8 @@ const isSpinning = (animation) => {
 /** Elements whose whole own text is a word for loading. @returns {any[]} */
 const loadingTexts = () => {
   const { body } = document;
-  if (!body || !MENTIONS_LOADING.test(body.textContent ?? "")) return [];
+  const all = body?.textContent?.toLowerCase() ?? "";
+  if (!LOADING_WORDS.some((word) => all.includes(word))) return []; // an expression would be compiled in each document
   const found = [];
   const walker = document.createTreeWalker(body, 4);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
