@@ -38,6 +38,7 @@ from waygraph.agents.describe.prompt import PageReply
 from waygraph.agents.describe.run import publish, take_replies
 from waygraph.agents.models.batch_file import batch_lines, read_replies
 from waygraph.agents.models.budget import ModelBudget
+from waygraph.agents.models.chat import ChatReply
 from waygraph.agents.models.structured import request_for
 from waygraph.core.settings import ChatSettings, Settings
 from waygraph.index.catalog.catalog import Catalog
@@ -111,7 +112,7 @@ def _plan(version: MapVersion) -> DescriptionPlan:
 
 def _described(name: str, version: MapVersion) -> dict[str, Description]:
     """Return the descriptions of states and leads that the replies give."""
-    replies = {}
+    replies: dict[str, ChatReply] = {}
     for file in (REPLIES / f"describe-{name}.jsonl", REPLIES / f"describe-leads-{name}.jsonl"):
         if file.exists():
             replies |= read_replies(file, ChatSettings())

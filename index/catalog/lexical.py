@@ -27,6 +27,9 @@ from waygraph.index.graph import Description, InteractionGraph, Lead, Observatio
 #: Weight of lexical scores beside MaxSim, by name of the encoder: each has a scale of its own. Chosen on dev
 #: sites of `bench/retrieval`. Encoders without an entry have not been measured, and rank by MaxSim alone.
 WORDS_WEIGHTS: dict[str, float] = {"text": 0.5, "text-large": 0.5}
+#: MaxSim that is assumed of a lead without vectors that shows a word of the query: the mean of such leads with vectors
+#: on dev sites of `bench/retrieval`, which rises little with the share that they show.
+ASSUMED_MAXSIM = 0.4
 #: Number of states with the best MaxSim that get a lexical score, and of leads.
 WORDS_CANDIDATES = 200
 #: Saturation of repeated words, and how much long documents are discounted. Usual values (k1 1.2 to 2, b 0.5 to 0.8).

@@ -88,6 +88,11 @@ class LoadedMap:
         return LexicalIndex(texts, lead_texts(version.leads.values(), version.descriptions))
 
     @cached_property
+    def found_by_words(self) -> Sequence[str]:
+        """Leads without vectors; none in a map without any vectors."""
+        return [name for name in self.version.leads if name not in self.vectors] if self.vectors else []
+
+    @cached_property
     def places(self) -> Mapping[str, Place]:
         """By state or lead, what the order of hits depends on besides their scores."""
         return places_of((*self.version.graph.nodes.values(), *self.version.leads.values()))

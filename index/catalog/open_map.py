@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from waygraph.core.errors import EncoderMismatch
 from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
-from waygraph.index.catalog.lexical import WORDS_CANDIDATES, WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import ASSUMED_MAXSIM, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
 from waygraph.index.catalog.repeats import REFUSED_PENALTIES, after_copied, plain_first, repeat_penalties
@@ -175,9 +175,20 @@ class OpenMap:
         # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some. Leads take no
         # place of states.
         found = self._loaded.index.search(query, max(k, len(self._loaded.index)) if words or keep else k)
-        hits = self.rescored(list(self._candidates(found, max(k, WORDS_CANDIDATES))) if keep is None else found, words)
+        if keep is None:
+            found = list(self._candidates(found, max(k, WORDS_CANDIDATES)))
+        hits = self.rescored([*found, *self._found_by_words(words)], words)
         kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
+
+    def _found_by_words(self, words: str) -> list[ScoredNode]:
+        """Return the leads without vectors that show words of a query best, if the encoder's score counts words."""
+        names = self._loaded.found_by_words
+        if not words or not names or self.manifest.encoder.name not in WORDS_WEIGHTS:
+            return []
+        shares = self._loaded.lexical.scores(words, names)
+        best = np.argsort(-shares, kind="stable")[:WORDS_CANDIDATES]
+        return [ScoredNode(names[i], ASSUMED_MAXSIM) for i in best.tolist() if shares[i] > 0]
 
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
         """Add the words of a query to scores, put plain states first, lower refused leads and repetitions.
@@ -232,7 +243,11 @@ class OpenMap:
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
         """Complete a scored state or lead by its title, URL, screenshot, and the rows that earned the score."""
         node = self._state_or_lead(hit.node_id)
-        matched = self._explanation(hit.node_id, np.asarray(query, dtype=np.float32))
+        if isinstance(node, Lead) and hit.node_id not in self._loaded.vectors:
+            rows = tuple(range(len(query)))
+            matched = HitExplanation((ExplainedRow(0, rows, node.title, hit.score, (), hit.score),))
+        else:
+            matched = self._explanation(hit.node_id, np.asarray(query, dtype=np.float32))
         if isinstance(node, Lead):
             return SearchHit(rank, node.id, node.load_url, node.title, hit.score, matched, lead=node)
         observation = self.observations.get(node.id)
@@ -261,6 +276,8 @@ class OpenMap:
             observation = self.observations.get(node_id)
             shown = observation.segments if observation is not None else ()
             return list(dict.fromkeys(segment.text for segment in shown))[: count * _TEXTS_PER_ROW]
+        if node_id not in self._loaded.vectors:
+            return list(self.leads[node_id].names[:count])
         texts, _ = self._loaded.rows[node_id]
         scores = (self._loaded.vectors[node_id].astype(np.float32) @ np.asarray(query, np.float32).T).max(1)
         return [texts[row] for row in np.argsort(-scores, kind="stable")[:count]]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from waygraph.index.graph import Box, Lead, Observation, Segment
+from waygraph.index.graph.lead_order import kinds_first
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.text.borrowed_text import BorrowedTexts
 from waygraph.pipeline.encode.text.site_text import SiteText
@@ -19,7 +20,16 @@ _STEP = np.float32(2**-6)
 #: Rows of encoders that are shorter than this lose too much by rounding, and are kept as they are.
 _SHORT = 0.7
 
+#: Leads that get vectors: so many for each state, and at least so many of a map. The others, further records of long
+#: lists, are found by their words alone: names of records are what sentence encoders miss.
+ENCODED_PER_STATE, MIN_ENCODED = 4, 100
+
 _NO_BOX = Box(0, 0, 0, 0)
+
+
+def encoded_leads(leads: Iterable[Lead], states: int) -> list[Lead]:
+    """Return the leads that get vectors in a map of so many states: kinds first, and none that a policy refuses."""
+    return kinds_first(leads)[: max(MIN_ENCODED, ENCODED_PER_STATE * states)]
 
 
 def lead_observations(leads: Iterable[Lead], observations: Iterable[Observation]) -> list[Observation]:

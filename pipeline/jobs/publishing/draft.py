@@ -13,7 +13,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.runtime.model_files import public_name
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
-from waygraph.pipeline.encode.text.lead_text import lead_observations, rounded_page
+from waygraph.pipeline.encode.text.lead_text import encoded_leads, lead_observations, rounded_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
@@ -165,10 +165,10 @@ def encode_map(
     Returns
     -------
     EncodedMap
-        The vectors; those of leads are rounded.
+        The vectors; those of leads are rounded, and not all leads have some.
     """
     states = with_anchor_texts(graph, observations)
-    unvisited = lead_observations(leads, states)
+    unvisited = lead_observations(encoded_leads(leads, len(states)), states)
     context = encoder.prepare_site(count_segments(states))
     vectors = iter(encoder.encode_pages([*states, *unvisited], context))
     return EncodedMap(

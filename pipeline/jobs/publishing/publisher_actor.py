@@ -22,7 +22,7 @@ from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
-from waygraph.pipeline.encode.text.lead_text import lead_observations
+from waygraph.pipeline.encode.text.lead_text import encoded_leads, lead_observations
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors.protocol import Actor, ActorSystem
 from waygraph.pipeline.jobs.call_errors import to_waygraph_error
@@ -228,12 +228,12 @@ class PublisherActor:
         started = time.monotonic()
         version = await asyncio.to_thread(store.read, site)
         identity = await self.load()
+        unvisited = await asyncio.to_thread(_unvisited, version.leads, version.observations)
         is_complete = (
-            version.pages.keys() == version.observations.keys() and version.lead_pages.keys() == version.leads.keys()
+            version.pages.keys() == version.observations.keys() and version.lead_pages.keys() == unvisited.keys()
         )
         if is_encoded_by(version.manifest, identity) and is_complete:
             return None
-        unvisited = await asyncio.to_thread(_unvisited, version.leads, version.observations)
         vectors = await self._encoded(
             site,
             version.graph,
@@ -303,8 +303,9 @@ class PublisherActor:
 
 
 def _unvisited(leads: Mapping[str, Lead], observations: Mapping[str, Observation]) -> dict[str, Observation]:
-    """Return what is known of leads as observations, by id."""
-    return {each.node_id: each for each in lead_observations(leads.values(), observations.values())}
+    """Return what is known of the leads that get vectors as observations, by id."""
+    encoded = encoded_leads(leads.values(), len(observations))
+    return {each.node_id: each for each in lead_observations(encoded, observations.values())}
 
 
 async def _unless_published_meanwhile(publish: Callable[[], Awaitable[_Result]]) -> _Result:

@@ -205,6 +205,19 @@ def test_a_refused_lead_is_lowered_in_searches_in_words(store, catalog):
     assert found[LEAD.id] == pytest.approx(alone[LEAD.id] - REFUSED_PENALTIES["text"])
 
 
+def test_leads_without_vectors_are_found_by_their_words_alone(store, catalog, monkeypatch):
+    monkeypatch.setattr("waygraph.index.catalog.open_map.WORDS_CANDIDATES", 1)
+    other = replace(LEAD, id=lead_id(f"https://{SITE}/returns/7"), url=f"https://{SITE}/returns/7", names=("Parcel 7",))
+    store.publish(replace(draft_with_lead(), leads={LEAD.id: LEAD, other.id: other}))
+    with catalog.open(SITE) as opened:
+        query = rows([0, 0.1, 0])
+        first = opened.search(query, 1, words="parcel 7")[0]
+        assert (first.node_id, first.matched.text) == (other.id, "Parcel 7")
+        assert opened.best_texts(other.id, query, 3) == ["Parcel 7"]
+        for words in ("", "welcome"):
+            assert other.id not in {hit.node_id for hit in opened.search(query, 9, words=words)}
+
+
 def test_leads_take_no_place_of_states_among_what_a_search_compares(store, catalog, monkeypatch):
     monkeypatch.setattr("waygraph.index.catalog.open_map.WORDS_CANDIDATES", 1)
     leads = [replace(LEAD, id=lead_id(url), url=url) for url in (f"https://{SITE}/returns/{n}" for n in "abc")]

@@ -6,7 +6,7 @@ from waygraph.index.graph import Action, Box, Lead, Observation, Segment, lead_i
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import content_key
 from waygraph.pipeline.encode.text.composites import describe
-from waygraph.pipeline.encode.text.lead_text import lead_observations, rounded_page
+from waygraph.pipeline.encode.text.lead_text import ENCODED_PER_STATE, encoded_leads, lead_observations, rounded_page
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import count_segments
 
@@ -41,6 +41,17 @@ def test_all_that_is_known_of_a_page_is_its_context():
 
 def test_a_page_without_names_is_read_by_its_url():
     assert [row.text for row in text_of(lead()).rows] == ["admin returns labels"]
+
+
+def test_further_records_of_long_lists_and_refused_pages_get_no_vectors():
+    def at(path, refusal=""):
+        return Lead(lead_id(path), f"http://s{path}", (path,), "", "", "home", Action("click"), 1, refusal)
+
+    records = [at(f"/users/{number}") for number in range(900)]
+    found = encoded_leads([*records, at("/reports/locked"), at("/logout", "hazard")], states=100)
+    assert len(found) == 100 * ENCODED_PER_STATE
+    assert "/reports/locked" in {each.names[0] for each in found}
+    assert "/logout" not in {each.names[0] for each in found}
 
 
 def test_content_does_not_depend_on_the_state_that_shows_the_link():
