@@ -152,9 +152,9 @@ def plan_descriptions(
             subjects.append(Subject({each: description_key(seen[each]) for each in missing}, request, kind))
     for lead in chosen:
         if lead.id not in kept:
-            known = unvisited[lead.id]
-            request = lead_request(lead, known, version.observations.get(lead.state), site)
-            subjects.append(Subject({lead.id: description_key(known)}, request))
+            link = unvisited[lead.id]
+            request = lead_request(lead, link, version.observations.get(lead.state), site)
+            subjects.append(Subject({lead.id: description_key(link)}, request))
     return DescriptionPlan(tuple(subjects), holding | kept, len(seen) + len(chosen))
 
 
