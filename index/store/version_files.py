@@ -66,9 +66,12 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
     if draft.lead_pages:
-        # Their rounded values repeat, so that a dictionary is smaller.
         written[LEAD_VECTORS_FILE] = _write_table(
-            files, f"{folder}/{LEAD_VECTORS_FILE}", tables.VECTOR_SCHEMA, tables.vector_batches(draft.lead_pages)
+            files,
+            f"{folder}/{LEAD_VECTORS_FILE}",
+            tables.VECTOR_SCHEMA,
+            tables.vector_batches(draft.lead_pages),
+            tables.VECTOR_ENCODING,
         )
     manifest = Manifest(
         site=draft.site,
