@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from waygraph.core.errors import BrowserFailure, LoggedOut
 from waygraph.core.settings import ExploreSettings
@@ -304,11 +304,12 @@ class Crawl:
         return is_below_cap
 
     def _links(self, states: Iterable[State]) -> Iterator[str]:
-        """Yield the link targets of states within the scope."""
+        """Yield the link targets of states within the scope, also of links that no element shows."""
         for state in states:
-            for candidate in self._snapshots.get(state.id).candidates:
-                if self._parts.start.scope.refuse_url(candidate.action.target) is None:
-                    yield candidate.action.target
+            seen = self._snapshots.get(state.id)
+            for url in chain((each.action.target for each in seen.candidates), (link.url for link in seen.links)):
+                if self._parts.start.scope.refuse_url(url) is None:
+                    yield url
 
     def _states_not_added(self) -> list[State]:
         """Return the states whose elements are not part of the frontier, since they are new or too deep."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 from waygraph.core.schemas import ActionModel
 from waygraph.core.urls import normalize_url
@@ -79,8 +78,8 @@ def parts_of_hidden_elements(opened: OpenMap, actions: Collection[Action]) -> Av
     if not actions:
         return AvoidedParts()
     hidden = {_element_key(action) for action in actions}
-    edges = chain(opened.graph.edges, map(lead_edge, opened.leads.values()))
-    return AvoidedParts(tuple(edge for edge in edges if _element_key(edge.action) in hidden))
+    leads = (lead_edge(lead) for lead in opened.leads.values() if _element_key(lead.action) in hidden)
+    return AvoidedParts((*(edge for edge in opened.graph.edges if _element_key(edge.action) in hidden), *leads))
 
 
 def action_of(model: ActionModel) -> Action:
