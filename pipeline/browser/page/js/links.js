@@ -100,12 +100,13 @@ const otherLinks = (pass) => {
   let linksCut = 0;
   searchRoots();
   for (const root of rootsInside(window)) {
+    const hasNoscript = root.querySelector("noscript *") !== null; // elements, in a frame without scripts
     for (const node of root.querySelectorAll(ADDRESSED)) {
       if (listed.has(node) && !node.hasAttribute("formaction")) continue;
       const element = unclobbered(node);
       const url = withoutAnchor(pageAddress(element, node));
       if (!/^https?:/.test(url) || known.has(url)) continue;
-      if (element.closest("noscript")) continue; // in a frame without scripts it has elements
+      if (hasNoscript && element.closest("noscript")) continue;
       known.add(url);
       const folder = url.replace(/[^/]*(?:\?.*)?$/, "");
       const count = (counts.get(folder) ?? 0) + 1;
