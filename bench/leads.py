@@ -2,11 +2,12 @@
 
 Explores sites of others with a budget of states. Of the pages in the lists of `bench.function_pages` it counts those
 that were visited and those that are leads, at several numbers of states. It measures bytes, encoding time and latency
-of searches in vectors with leads and without, in turns. Whether searches find the pages: `bench.retrieval.leads`.
+of searches with leads and without, in turns. Whether searches find the pages: `bench.retrieval.leads`.
 
-    python -m bench.leads [--sites fossil,wagtail] [--states 250] [--captures DIR] [--save]
+    python -m bench.leads [--sites fossil,wagtail] [--states 250] [--fill 50] [--captures DIR] [--save]
 
-`--captures` keeps the explorations in a folder and reads them from there in a later run.
+`--captures` keeps the explorations in a folder and reads them from there in a later run. `--fill` measures the costs of
+that many leads a state: further ones are made of the site's own texts, since few sites have so many.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import asyncio
 import json
 import os
 import pickle
+import re
 import statistics
 import tempfile
 import time
@@ -23,6 +25,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from random import Random
+
+from msgspec import structs
 
 from bench.function_pages import FunctionPage, load
 from bench.real_sites import NotAvailable
@@ -32,6 +37,7 @@ from bench.sites import SITES, Site
 from tests.blobs import MemoryBlobs
 from waygraph.core.settings import EncodeSettings, Settings
 from waygraph.index.catalog.catalog import Catalog
+from waygraph.index.graph import Lead, lead_id
 from waygraph.index.store import Store
 from waygraph.index.vectors.edge import EdgeIndex
 from waygraph.pipeline.encode.protocol import Encoder
@@ -69,7 +75,8 @@ class Measured:
     cost
         Values without leads, and the share by which leads increase them: bytes of the version, the same with
         screenshots and documents; seconds of encoding (CPU time divided by the number of cores), alone and with the
-        exploration; median search latency in milliseconds.
+        exploration; median latency in milliseconds of a search in vectors, and of a whole one, which encodes the query
+        and counts its words.
     """
 
     site: str
@@ -132,9 +139,36 @@ def count_pages(name: str, limit: int, pages: Sequence[FunctionPage], run: Explo
     )
 
 
-def measure_costs(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, result: Measured) -> None:
-    """Measure what leads cost, and add it to the result of the site."""
-    variants = {"without": replace(run.capture, leads={}), "with": run.capture}
+def filled(capture: SiteCapture, count: int) -> dict[str, Lead]:
+    """Return the leads of a map, and more up to a number, with names, addresses and contexts of its own texts."""
+    leads = dict(capture.leads)
+    known, random = list(leads.values()), Random(0)
+    texts = [s.text for seen in capture.observations.values() for s in seen.segments if 3 < len(s.text) < 70]
+    states = list(capture.graph.nodes)
+    while len(leads) < count:
+        like, name = random.choice(known), " ".join(random.choice(texts) for _ in range(random.randint(1, 2)))
+        url = like.url.partition("?")[0].rpartition("/")[0] + "/" + re.sub(r"\W+", "-", name.lower())[:60]
+        path = re.sub(r"\[\d+\](?=/[^/]*$)", f"[{random.randint(1, 60)}]", like.action.xpath)
+        lead = replace(
+            like,
+            id=lead_id(url),
+            url=url,
+            names=(name,),
+            heading=random.choice((random.choice(texts), like.heading)),
+            description=random.choice((random.choice(texts), "")),
+            state=random.choice(states),
+            action=structs.replace(like.action, name=name, target=url, xpath=path),
+        )
+        leads.setdefault(lead.id, lead)
+    return leads
+
+
+def measure_costs(
+    pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, result: Measured, per_state: int
+) -> None:
+    """Measure what leads cost, at least `per_state` of them a state, and add it to the result of the site."""
+    leads = filled(run.capture, per_state * len(run.capture.graph.nodes))
+    variants = {"without": replace(run.capture, leads={}), "with": replace(run.capture, leads=leads)}
     drafts, seconds = {}, {}
     for name, capture in variants.items():
         fresh = create_encoder(EncodeSettings())  # texts that were embedded before are cached
@@ -142,7 +176,9 @@ def measure_costs(pages: Sequence[FunctionPage], run: Exploration, encoder: Enco
         drafts[name] = encode_draft(capture, Settings(), fresh)
         seconds[name] = (time.process_time() - began) / CORES
     queries = encoder.encode_queries([page.question for page in pages])
+    asks = [page.question for page in pages]
     latencies: dict[str, list[float]] = {name: [] for name in variants}
+    whole: dict[str, list[float]] = {name: [] for name in variants}
     sizes: dict[str, tuple[int, int]] = {}
     with ExitStack() as stack:
         opened = {}
@@ -162,12 +198,17 @@ def measure_costs(pages: Sequence[FunctionPage], run: Exploration, encoder: Enco
                 for query in queries:
                     each.search(query, HITS)
                 latencies[name].append(1_000 * (time.perf_counter() - began) / len(queries))
+                began = time.perf_counter()
+                for ask in asks:
+                    each.search(encoder.encode_query(ask), HITS, words=ask)
+                whole[name].append(1_000 * (time.perf_counter() - began) / len(asks))
     result.cost = {
         "version_bytes": _share(sizes["without"][0], sizes["with"][0]),
         "stored_bytes": _share(sizes["without"][1], sizes["with"][1]),
         "encode_seconds": _share(seconds["without"], seconds["with"]),
         "index_seconds": _share(run.seconds + seconds["without"], run.seconds + seconds["with"]),
-        "search_ms": _share(statistics.median(latencies["without"]), statistics.median(latencies["with"])),
+        "vectors_ms": _share(statistics.median(latencies["without"]), statistics.median(latencies["with"])),
+        "search_ms": _share(statistics.median(whole["without"]), statistics.median(whole["with"])),
     }
 
 
@@ -184,7 +225,7 @@ def table(results: Sequence[Measured]) -> str:
     for r in results:
         visited = " / ".join(str(r.visited.get(count, "")) for count in STATES)
         lines.append(f"| {r.site} | {r.states} | {r.leads} of {r.targets} | {visited} | {r.known} |")
-    names = ("version_bytes", "stored_bytes", "encode_seconds", "index_seconds", "search_ms")
+    names = ("version_bytes", "stored_bytes", "encode_seconds", "index_seconds", "vectors_ms", "search_ms")
     lines += [
         "",
         "| site | " + " | ".join(f"{name}, more by" for name in names) + " |",
@@ -202,6 +243,7 @@ def main() -> None:
     parser.add_argument("--sites", default=",".join(names), help="comma-separated; all by default")
     parser.add_argument("--states", type=int, default=max(STATES), help="limit of states of each exploration")
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "waygraph-sites")
+    parser.add_argument("--fill", type=int, default=0, help="leads a state whose costs are measured")
     parser.add_argument("--captures", type=Path, help="folder in which explorations are kept")
     parser.add_argument(
         "--save", action="store_true", help="replace the rows of these sites in bench/results/leads.json"
@@ -219,7 +261,7 @@ def main() -> None:
             print(f"{name} could not be installed: {error}")
             continue
         results.append(count_pages(name, arguments.states, pages, run))
-        measure_costs(pages, run, encoder, results[-1])
+        measure_costs(pages, run, encoder, results[-1], arguments.fill)
         print(f"{json.dumps(asdict(results[-1]))}", flush=True)
     print(table(results))
     if arguments.save:
