@@ -11,6 +11,7 @@ from waygraph.core.settings import Settings
 from waygraph.demo_site import DemoSite
 from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,22 @@ class ExploredShop:
 
 
 def explore(
-    url: str, *, browser: dict[str, int] | None = None, blobs: MemoryBlobs | None = None, **explore_settings: Any
+    url: str,
+    *,
+    browser: dict[str, int] | None = None,
+    blobs: MemoryBlobs | None = None,
+    prior: PriorExploration | None = None,
+    **explore_settings: Any,
 ) -> SiteCapture:
     """Explore a site with a browser that reaches loopback only.
 
-    The browser is the shared one, unless `browser` overrides its settings.
+    The browser is the shared one, unless `browser` overrides its settings. `prior` makes it a refresh.
     """
     settings = Settings(browser=LOOPBACK_ONLY.model_copy(update=browser or {}), explore=explore_settings)
     blobs = MemoryBlobs() if blobs is None else blobs
 
     async def work() -> SiteCapture:
         pool = None if browser else await BROWSERS.pool()
-        return await explore_site(url, settings=settings, blobs=blobs, pool=pool)
+        return await explore_site(url, settings=settings, blobs=blobs, pool=pool, prior=prior)
 
     return BROWSERS.run(work())

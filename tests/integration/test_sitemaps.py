@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -13,6 +15,9 @@ from tests.sites.server import FixtureServer, Page
 from waygraph.core.settings import Settings
 from waygraph.index.graph.export import to_json
 from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.sample import plan_refresh
 
 FEED_LINK = (
     '<link rel="alternate" type="application/atom+xml" href="/feed"><link rel="alternate" hreflang="de" href="/de">'
@@ -148,6 +153,46 @@ def test_a_hostile_or_broken_sitemap_is_counted_and_the_map_is_complete(answer, 
     assert sitemap_counts(capture)[counted] == 1
     is_said = any("not read in full" in advice for advice in capture.report.advice)
     assert is_said == (counted != "unread")
+
+
+def test_pages_that_json_ld_of_visited_pages_names_are_leads():
+    crumbs = '{"@type": "BreadcrumbList", "itemListElement": [{"item": {"@id": "/garden", "name": "Garden"}}]}'
+    search = (
+        '{"@type": "WebSite", "name": "Shop", "potentialAction": {"@type": "SearchAction", "target": "/find?q={q}"}}'
+    )
+    pages = {
+        "/": f'<script type="application/ld+json">{search}</script><h1>Shop</h1><a href=/rake>Rake</a>',
+        "/rake": f'<script type="application/ld+json">{crumbs}</script><h1>Rake</h1>',
+        "/sitemap.xml": urlset(("/garden", "2026-01-02"), ("/rake", "2026-01-03")),
+    }
+    with FixtureServer(pages) as site:
+        capture = explore(site.url, depth=1)
+    assert leads(capture) == {"/find?q=": ("Search Shop", ""), "/garden": ("Garden", "2026-01-02")}
+
+
+def test_a_refresh_asks_first_for_what_the_site_says_has_changed():
+    names = [f"/p{number}" for number in range(12)]
+    links = "".join(f"<a href={name}>Page {name}</a>" for name in names)
+    pages = {"/": f"<title>Shop</title><h1>Shop</h1><nav>{links}</nav>"}
+    pages |= {name: f"<title>{name}</title><h1>{name}</h1>" for name in names}
+    old = [(name, f"2025-01-{number + 1:02}") for number, name in enumerate(names)]
+    blobs, policy = MemoryBlobs(), Settings().explore.url_policy
+    with FixtureServer(pages | {"/sitemap.xml": urlset(*old)}) as site:
+        first = explore(site.url, blobs=blobs, depth=1, workers=1)
+        record = ExplorationRecord.parse(blobs[first.report.record])
+        later = datetime.fromisoformat(record.about["at"]) + timedelta(hours=1)
+        site.pages["/p7"] = "<title>/p7</title><h1>/p7</h1><p>New</p>"
+        site.pages["/sitemap.xml"] = urlset(*old[:7], ("/p7", later.isoformat()), *old[8:])
+        plan = partial(plan_refresh, record, share=0.05, budget_ms=1e9, seed="1")
+        assert site.at("/p7") not in plan().loads
+        before = len(site.paths)
+        prior = PriorExploration(record, plan(), url_policy=policy, replan=plan)
+        again = explore(site.url, blobs=blobs, depth=1, workers=1, prior=prior)
+        asked = [path for path in site.paths[before:] if path in names]
+    assert again.report.counters["refresh/listed_as_changed"] == 1
+    assert asked[0] == "/p7"
+    assert len(set(asked)) <= 2
+    assert any("New" in [text.text for text in each.segments] for each in again.observations.values())
 
 
 @pytest.mark.extended

@@ -14,6 +14,7 @@ from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.core.urls import UrlPolicy, normalize_url
 from waygraph.index.graph import Action, BlockedRequest, Box, Segment, node_id
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
+from waygraph.pipeline.browser.page.linked_data import named_pages
 from waygraph.pipeline.browser.page.waits import WaitMemory
 
 MAX_SEGMENTS = 1_000
@@ -196,6 +197,8 @@ class Snapshot:
         Addresses of pages that are no candidates, each once. They are no part of what identifies a page.
     links_cut
         Number of such addresses beyond the limit.
+    named_pages
+        URLs and names of pages that its JSON-LD names, see `linked_data.py`.
     """
 
     id: str
@@ -225,6 +228,7 @@ class Snapshot:
     links: tuple[PageLink, ...] = ()
     links_cut: int = 0
     waiting: tuple[str, ...] = ()
+    named_pages: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_page(self) -> bool:
@@ -344,6 +348,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         hidden=_segments(result["hidden"]),
         links=tuple(PageLink(*link) for link in result["links"]),
         links_cut=result["linksCut"],
+        named_pages=named_pages(result["linkedData"], result["url"]),
         capped=result["settled"]["capped"],
         waiting=tuple(result["settled"]["waiting"]),
         opened=result["opened"],

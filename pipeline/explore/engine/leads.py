@@ -177,7 +177,8 @@ def collect_leads(sources: LeadSources, budget: int, counters: Counter[str]) -> 
         if target.refusal:
             counters[f"leads/refused/{target.refusal}"] += 1
     chosen, left_out = _within_budget(sources, targets, budget)
-    listed = ListedLeads(sources.listed, sources.url_key)
+    named = (ListedPage(url, name) for url, name in targets.named.items() if sources.is_in_scope(url))
+    listed = ListedLeads([*named, *sources.listed], sources.url_key)
     linked = _build_leads(sources, {key: target for key, target in targets.by_key.items() if key in chosen})
     leads = {lead.id: listed.completed(lead) for lead in linked.values()}
     counters["leads/hidden"] += sum(lead.hidden for lead in leads.values())
@@ -234,6 +235,8 @@ class _Targets:
         self.links_to_visited: dict[str, tuple[str, int]] = {}
         """By key of a visited page, state and number of the first link to it."""
         self.by_key: dict[str, _Target] = {}
+        self.named: dict[str, str] = {}
+        """Names of pages that JSON-LD of the states names, by URL."""
 
     def is_known(self, key: str) -> bool:
         """Return whether a page was visited, or a link leads to it."""
@@ -242,6 +245,8 @@ class _Targets:
     def add_links_of(self, state: State) -> None:
         """Add the links of a state: those that can be clicked in document order, then those that no element shows."""
         seen = self._sources.snapshot_of(state.id)
+        for url, name in seen.named_pages:
+            self.named.setdefault(url, name)
         for number, candidate in enumerate(seen.candidates):
             # A download is a file, not a page.
             if candidate.action.kind == "click" and not (candidate.covered or candidate.disabled or candidate.download):

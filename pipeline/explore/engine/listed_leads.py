@@ -1,4 +1,4 @@
-"""Leads to pages that the site lists in sitemaps and feeds, and dates of leads that links lead to."""
+"""Leads to pages that the site lists in sitemaps, feeds and JSON-LD, and dates of leads that links lead to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ListedLeads:
     Parameters
     ----------
     pages
-        The pages, in the order of the listing.
+        The pages, the most telling first. What is listed twice has the first name and date.
     url_key
         Returns the URL by which two links lead to one page.
     """
@@ -32,7 +32,10 @@ class ListedLeads:
         self._url_key = url_key
         self._by_key: dict[str, ListedPage] = {}
         for page in pages:
-            self._by_key.setdefault(url_key(page.url), page)
+            key = url_key(page.url)
+            known = self._by_key.setdefault(key, page)
+            if known is not page:
+                self._by_key[key] = ListedPage(known.url, known.name or page.name, known.lastmod or page.lastmod)
 
     def completed(self, lead: Lead) -> Lead:
         """Return a lead with the date, and if its links have no name the title, that the site lists."""

@@ -8,7 +8,6 @@ file, and its limits of size and depth cannot be set.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Literal
 from urllib.parse import urljoin, urlsplit
 from xml.parsers import expat
 
+from waygraph.pipeline.browser.page.linked_data import without_parameters
 from waygraph.pipeline.explore.records.listing import ListedPage
 from waygraph.pipeline.explore.sitemap.dates import parse_date
 
@@ -35,7 +35,6 @@ _ITEMS = frozenset({"url", "sitemap", "item", "entry", "Url"})
 _ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed", "OpenSearchDescription"})
 _DATES = frozenset({"lastmod", "pubDate", "date", "updated", "published"})
 _TEXT_FIELDS = _DATES | {"loc", "link", "title"}
-_TEMPLATE_PARAMETER = re.compile(r"\{[^{}]*\}")
 
 #: Why a file was not read to its end: it is none of the known formats (often an HTML page), it declares a document
 #: type (which may declare entities that expand without bounds), it is not well-formed, or a limit was reached.
@@ -311,12 +310,3 @@ class _Listing:
         except ValueError:
             return ""
         return url if is_page and len(url) <= MAX_URL else ""
-
-
-def without_parameters(template: str) -> str:
-    """Return the URL of a search without words from its template (OpenSearch 1.1, or a SearchAction of schema.org).
-
-    >>> without_parameters("https://x.example/find?q={searchTerms}&page={startPage?}")
-    'https://x.example/find?q=&page='
-    """
-    return _TEMPLATE_PARAMETER.sub("", template)

@@ -17,6 +17,12 @@ const storageHashes = () => {
   }
 };
 
+/** JSON-LD documents of the page, which Python reads (linked_data.py). A longer one describes more than the page. */
+const linkedData = () => {
+  const scripts = [...document.querySelectorAll('script[type="application/ld+json" i]')].slice(0, 10);
+  return scripts.map((script) => script.textContent ?? "").filter((text) => text.length <= 65_536);
+};
+
 /** Return and reset what happened in this document since the last call. @returns {ActivityReport} */
 const takeActivity = () => {
   const { opened, tabs, stopped, dialogs } = activity;
@@ -69,6 +75,7 @@ const snapshot = (options) => {
     segments: pass.segments,
     hidden: pass.hidden,
     ...(options.outline ? NO_LINKS : otherLinks(pass)),
+    linkedData: linkedData(),
     outline,
     view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,

@@ -113,6 +113,7 @@ async def explore(journal, robots=None, blobs=None, **settings):
         site=BASE.removeprefix("http://"),
         scope=Scope(BASE.removeprefix("http://")),
         policies=(),
+        refuse_url=lambda _: None,
         site_policies=SimpleNamespace(hazards=HazardPolicy()),
         redactor=Redactor(),
         logged_in=False,

@@ -277,3 +277,8 @@ def test_listed_pages_that_a_policy_refuses_are_counted_and_take_no_room():
     refuse = {f"{BASE}/private": "robots"}.get
     kept = listed({"/": ""}, [("/private", "", ""), ("/b", "", "")], budget=SHORT, refuse_url=refuse, counters=counters)
     assert (paths(kept), counters["sitemap/refused"], counters["leads/listed"]) == (["/b"], 1, 1)
+
+
+def test_what_is_listed_twice_has_the_name_of_one_and_the_date_of_the_other():
+    lead, *more = listed({"/": ""}, [("/a", "Shoes", ""), ("/a", "Page", "2026-01-02")])
+    assert (lead.names, lead.lastmod, more) == (("Shoes",), "2026-01-02", [])

@@ -21,6 +21,7 @@ from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, re
 from waygraph.pipeline.explore.checkpoint.journal_codec import Unreadable
 from waygraph.pipeline.explore.checkpoint.snapshot_store import snapshot_key
 from waygraph.pipeline.explore.engine.outages import is_outage
+from waygraph.pipeline.explore.records.listing import ListedPage, SiteListing
 from waygraph.pipeline.explore.records.outcome import ActionOutcome
 from waygraph.pipeline.explore.records.state import Load
 from waygraph.pipeline.explore.refresh.exploration_record import (
@@ -51,10 +52,10 @@ def snapshot(url="http://a.test/", texts=(), links=()):
     return Snapshot(url.ljust(32, "0"), url, url, "", "text/html", 200, (), candidates, segments, False, 0)
 
 
-def record(loads=(), outcomes=(), looks=(), *, noise=None, is_public=lambda _: True):
+def record(loads=(), outcomes=(), looks=(), *, noise=None, is_public=lambda _: True, about=None):
     by_key = {snapshot_key(each): each for each in looks}
     contents = RecordContents(
-        about={"script": "s"},
+        about=about or {},
         states={each.id: key for key, each in by_key.items()},
         loads=dict(loads),
         outcomes=outcomes,
@@ -466,3 +467,58 @@ def test_a_refresh_summary_is_read_from_other_versions_and_can_be_written():
     )  # fmt: skip
     assert len(Publication.model_validate_json(made.model_dump_json()).refresh["unstable"]) == 20
     assert refresh_summary({"seconds": 1}) == {}
+
+
+def listing(**dates):
+    """A listing of pages of the site by path, with dates; `_` is the start page."""
+    return SiteListing(
+        "2026-03-01T00:00:00Z",
+        tuple(ListedPage(f"http://a.test/{path.strip('_')}", lastmod=date) for path, date in dates.items()),
+    )
+
+
+def heeding(asked="", at="2026-02-01T00:00:00Z", **more):
+    """A prior exploration of the time `at`, which asked for the page x at another time."""
+    x = replace(LOADS["http://a.test/x"], asked=asked)
+    before = record(LOADS | {"http://a.test/x": x}, [], [HOME, PAGE], about={"at": at} if at else {})
+    plans = []
+
+    def replan(changed):
+        plans.append(changed)
+        return RefreshPlan(frozenset(changed), frozenset())
+
+    return PriorExploration(
+        before, RefreshPlan(frozenset(), frozenset()), url_policy=UrlPolicy(), replan=replan, **more
+    )
+
+
+def test_pages_that_the_site_says_have_changed_are_asked_for_and_visited_first():
+    prior = heeding(wanted=["http://a.test/wanted"])
+    changed = prior.heed_dates(listing(_="2026-01-31", x="2026-02-02", new="2026-02-03", old="2026-01-01", plain=""))
+    assert changed == 2
+    assert prior.plan.loads == {"http://a.test/x"}
+    assert list(prior.wanted) == ["http://a.test/wanted", "http://a.test/new", "http://a.test/x"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "at", "changed"),
+    [
+        ("2026-02-10T00:00:00Z", "2026-02-20T00:00:00Z", 1),  # a page that the last refresh reused
+        ("2026-02-12T00:00:00Z", "2026-02-01T00:00:00Z", 0),
+        ("", "", 0),  # a record without a time
+    ],
+)
+def test_a_change_counts_since_the_page_was_last_asked_for(asked, at, changed):
+    assert heeding(asked, at).heed_dates(listing(x="2026-02-11T00:00:00Z")) == changed
+
+
+def test_changed_pages_come_first_in_the_sample_and_leave_room_for_others():
+    loads = {f"http://a.test/{i}": RecordedLoad(Load("n"), AnswerHistory()) for i in range(100)}
+    known, options = record(loads, [], [PAGE]), {"share": 0.05, "budget_ms": 1e9, "seed": "s"}
+    drawn = plan_refresh(known, **options).loads
+    changed = sorted(loads.keys() - drawn)
+    plan = plan_refresh(known, changed, **options)
+    assert len(plan.loads) == len(drawn) == 11
+    assert set(changed[:9]) <= plan.loads
+    assert len(plan.loads & drawn) == 2
+    assert plan_refresh(known, changed[:1], **options).loads - drawn == {changed[0]}
