@@ -50,6 +50,15 @@ def without_parameters(template: str) -> str:
     return _TEMPLATE_PARAMETER.sub("", template)
 
 
+def search_name(name: str) -> str:
+    """Return the name of a search from that of its site, or of the search itself.
+
+    >>> search_name("Shop"), search_name("Shop search")
+    ('Search Shop', 'Shop search')
+    """
+    return name if "search" in name.lower() else f"Search {name}".strip()
+
+
 def _objects(document: object) -> Iterator[dict[str, Any]]:
     """Yield the objects of a document, each before those in it."""
     waiting, count = [document], 0
@@ -77,7 +86,7 @@ def _pages_of(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
             if _is_a(action, "SearchAction"):
                 target = action.get("target")
                 template = target.get("urlTemplate") if isinstance(target, dict) else target
-                yield without_parameters(_text(template)), f"Search {_text(node.get('name'))}"
+                yield without_parameters(_text(template)), search_name(_text(node.get("name")))
 
 
 def _is_a(node: dict[str, Any], kind: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Literal
 from urllib.parse import urljoin, urlsplit
 from xml.parsers import expat
 
-from waygraph.pipeline.browser.page.linked_data import without_parameters
+from waygraph.pipeline.browser.page.linked_data import search_name, without_parameters
 from waygraph.pipeline.explore.records.listing import ListedPage
 from waygraph.pipeline.explore.sitemap.dates import parse_date
 
@@ -219,7 +219,7 @@ class _Listing:
             parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
             parser.StartDoctypeDeclHandler = None
         if self._search.url:
-            self.pages.append(self._search)
+            self.pages.append(ListedPage(self._search.url, search_name(self._search.name)))
 
     def _refuse_doctype(self, name: str, *_: object) -> None:
         raise _Stopped("no_sitemap" if name.lower() == "html" else "doctype")

@@ -87,11 +87,11 @@ def test_a_feed_lists_pages_with_titles_and_dates(text):
 
 def test_a_description_of_a_search_names_its_page_without_words():
     found = read(
-        """<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>Shop search</ShortName>
+        """<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/"><ShortName>Shop</ShortName>
         <Url type="application/json" template="/api?q={searchTerms}"/>
         <Url type="text/html" template="/find?q={searchTerms}&amp;p={startPage?}"/></OpenSearchDescription>"""
     )
-    assert found.pages == (ListedPage("https://shop.example/find?q=&p=", "Shop search"),)
+    assert found.pages == (ListedPage("https://shop.example/find?q=&p=", "Search Shop"),)
 
 
 def test_a_text_sitemap_has_an_address_in_each_line():
