@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from urllib.parse import urljoin
 
 from msgspec import structs
@@ -22,6 +23,8 @@ from waygraph.pipeline.explore.sitemap.sitemap_file import MAX_BYTES, MAX_URLS, 
 
 #: Where a sitemap is expected if robots.txt names none.
 _USUAL_PATH = "/sitemap.xml"
+#: Hosts of the scope whose pages can be leads. Each costs a request, and a listing may name any number of them.
+_MAX_HOSTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ async def read_listing(start: Start, explore: ExploreSettings, pacer: Pacer, sto
     listing = reader.listing()
     if start.robots is not None:
         # The policies refuse pages of a host whose robots.txt was not read.
-        await start.robots.prefetch({site_key(page.url): page.url for page in listing.pages}.values())
+        hosts = {site_key(page.url): page.url for page in listing.pages}
+        await start.robots.prefetch(islice(hosts.values(), _MAX_HOSTS))
     return listing
 
 
