@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from waygraph.core.schemas import ActionModel
-from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.catalog import OpenMap
-from waygraph.index.graph import Action, Edge, PathStep, lead_id
+from waygraph.index.graph import Action, Edge, PathStep
 from waygraph.index.graph.lead_paths import lead_edge
 
 
@@ -69,8 +68,8 @@ def parts_of_step(opened: OpenMap, source: str | None, action: Action, target: s
     )
     if action.kind != "goto":
         return AvoidedParts(edges)
-    lead = lead_id(normalize_url(action.url, opened.manifest.url_policy))
-    return AvoidedParts(edges, (*opened.states_loaded_by(action.url), *((lead,) if lead in opened.leads else ())))
+    leads = (lead.id for lead in opened.leads.values() if action.url in {lead.url, lead.load_url})
+    return AvoidedParts(edges, (*opened.states_loaded_by(action.url), *leads))
 
 
 def parts_of_hidden_elements(opened: OpenMap, actions: Collection[Action]) -> AvoidedParts:
