@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.sites.static_pages import look
 from waygraph.core.errors import LoggedOut
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.session.login import LoginWatch, check_start_page
@@ -118,3 +119,45 @@ def test_a_start_page_that_does_not_look_signed_in_is_suspicious(requested, snap
 )
 def test_a_start_page_that_shows_what_it_showed_after_the_login_is_not_suspicious(requested, snapshot, given):
     assert check_start_page(requested, snapshot, given) == ""
+
+
+SIGNED_IN = look("<title>Start</title><a href='/orders'>Orders</a><a href='/me'>Ann</a>", "http://x/")
+VISITOR = look("<title>Start</title><a href='/orders'>Orders</a><a href='/login'>Sign in</a>", "http://x/")
+
+
+@pytest.mark.parametrize(
+    ("requested", "shown", "expected"),
+    [
+        ("http://x/orders", LOGIN, True),
+        ("http://x/orders", look("<h1>Sign in</h1>", "http://x/sso?back=/orders"), True),
+        ("http://x/news", look("<h1>News</h1><a href='/users/sign_in'>Sign in</a>", "http://x/news"), True),
+        ("http://x/orders", page("http://x/orders", "z", status=401), True),
+        ("http://x/login", LOGIN, False),
+        ("http://x/orders", ORDERS, False),
+        ("http://x/settings", page("http://x/settings", "ab", password=True), False),
+        ("http://x/old", look("<h1>New</h1>", "http://x/new"), False),
+    ],
+)
+def test_a_page_that_visitors_may_see_is_suspicious_though_it_was_not_loaded_before(requested, shown, expected):
+    assert LoginWatch("x", logged_in=True, start=SIGNED_IN).may_be_signed_out(requested, shown) == expected
+    assert not LoginWatch("x", logged_in=False, start=SIGNED_IN).may_be_signed_out(requested, shown)
+
+
+@pytest.mark.parametrize("again", [VISITOR, LOGIN, page("http://x/", "z", status=401)])
+def test_a_session_has_ended_if_the_start_page_is_what_visitors_see(again):
+    watch = LoginWatch("x", logged_in=True, start=SIGNED_IN)
+    with pytest.raises(LoggedOut, match=r"shows http://x/login.* for http://x/orders") as raised:
+        watch.check_start("http://x/orders", LOGIN, again)
+    assert "--resume" in raised.value.hint
+
+
+def test_a_session_goes_on_if_the_start_page_is_as_before():
+    watch = LoginWatch("x", logged_in=True, start=SIGNED_IN)
+    watch.check_start("http://x/admin", LOGIN, SIGNED_IN)
+    watch.check_start("http://x/admin", LOGIN, look("<title>Start</title><a href='/me'>Ann</a><p>News", "http://x/"))
+
+
+def test_a_suspicious_page_on_the_way_to_a_state_is_checked_once():
+    watch = LoginWatch("x", logged_in=True, start=SIGNED_IN)
+    assert watch.check(ORDERS, LOGIN)
+    assert (watch.take_unchecked(), watch.take_unchecked()) == (LOGIN, None)
