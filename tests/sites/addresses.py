@@ -35,9 +35,8 @@ def pages() -> dict[str, Answer]:
         rows = "<p>text</p>" * (number % 7)
         found[target] = (
             f"<title>{title(target)}</title><h1>{title(target)}</h1>{rows}"
-            f"<p>All about number{number}.</p><a href='/deep?n={number}&k'>Deeper {number}</a>"
+            f"<p>All about number{number}.</p><a href='/'>Home</a>"
         )
-        found[f"/deep?n={number}&k"] = f"<title>Deep {number}</title><h1>Deep {number}</h1><a href='/'>Home</a>"
 
     def strict(request: object) -> Page:
         target = getattr(request, "target", "")

@@ -354,9 +354,9 @@ class GraphBuilder:
             return refusal
         if seen.status >= 400:
             shown = self._snapshots.get(source)
-            # The status of a document stays when a script then changes the address.
-            is_drawn = arrival == "in_page" and shown.status == seen.status and shown.raw_url != seen.raw_url
-            if not is_drawn and not self._drawn_pages.is_page(seen, shown, action):
+            # The status of a document stays, whatever a script then draws.
+            is_same_document = arrival == "in_page" and shown.status == seen.status
+            if not is_same_document and not self._drawn_pages.is_page(seen, shown, action):
                 return Refusal(f"http_{seen.status}", seen.url)
             self._stats.counters["explore/drawn_pages"] += 1
             return None

@@ -140,6 +140,12 @@ class LoginWatch:
                 hint=_LOG_IN_AGAIN,
             )
 
+    def _may_be_of_visitors(self, expected: Snapshot, snapshot: Snapshot) -> bool:
+        """Return whether a page offers a login, which neither it nor the start page did before."""
+        if not self.logged_in or self.start is None or not _offers_login(snapshot):
+            return False
+        return not _offers_login(expected) and not _offers_login(self.start)
+
     def take_unchecked(self) -> Snapshot | None:
         """Return the last suspicious page that `check` was given since the last call; None if there was none."""
         taken, self._unchecked = self._unchecked, None
@@ -165,6 +171,9 @@ class LoginWatch:
         LoggedOut
             If several loads in a row, of different URLs, showed the login page.
         """
+        if expected is not None and self._may_be_of_visitors(expected, snapshot):
+            self._unchecked = snapshot
+            return True
         if not self.is_suspicious(expected, snapshot):
             if expected is not None and snapshot.id == expected.id:
                 # Content that needs the session was loaded, so the session has not ended.

@@ -157,6 +157,15 @@ def test_a_session_goes_on_if_the_start_page_is_as_before():
     watch.check_start("http://x/admin", LOGIN, look("<title>Start</title><a href='/me'>Ann</a><p>News", "http://x/"))
 
 
+def test_a_page_that_offers_a_login_which_it_did_not_before_is_suspicious_and_does_not_end_the_run_by_itself():
+    watch = LoginWatch("x", logged_in=True, start=SIGNED_IN)
+    for number in range(5):
+        news = look("<h1>News</h1>", f"http://x/news/{number}")
+        assert watch.check(news, look("<h1>News</h1><a href='/login'>Sign in</a>", f"http://x/news/{number}"))
+        assert watch.take_unchecked() is not None
+    assert not watch.check(VISITOR, VISITOR)
+
+
 def test_a_suspicious_page_on_the_way_to_a_state_is_checked_once():
     watch = LoginWatch("x", logged_in=True, start=SIGNED_IN)
     assert watch.check(ORDERS, LOGIN)
