@@ -45,9 +45,9 @@ const activity = {
   finishes: 0,
   /** Length of the chain of timers, each set by the one before, up to the one that runs now. */
   nesting: 0,
-  /** The elements under the pointer when it was pressed last. @type {EventTarget[]} */
-  pressed: [],
-  /** Whether a script has moved the focus since then: what it opened may close when the focus leaves. */
+  /** Whether the pointer has been pressed in this document. */
+  isPressed: false,
+  /** Whether the focus has moved since then to something that was not pressed: what is open may close when it leaves. */
   movedFocus: false,
   /** Start of the current action (or of the load). Timers that are due within the horizon after it count. */
   actionStart: 0,
@@ -333,13 +333,16 @@ for (const type of ["mousedown", "mousemove", "keydown", "popstate", "hashchange
   window.addEventListener(type, (event) => event.isTrusted && noteAction(), { capture: true, passive: true });
 }
 const passively = { capture: true, passive: true };
+/** Elements that were under the pointer when it was pressed. A dialog that closes gives the focus back to one. @type {WeakSet<any>} */
+const pressed = lasting(new WeakSet());
 window.addEventListener("mousedown", (event) => {
   if (!event.isTrusted) return;
-  activity.pressed = event.composedPath();
+  for (const node of event.composedPath()) pressed.add(node);
+  activity.isPressed = true;
   activity.movedFocus = false;
 }, passively);
 window.addEventListener("focusin", (event) => {
-  activity.movedFocus = activity.pressed.length > 0 && !withNatives(() => activity.pressed.includes(event.composedPath()[0]));
+  activity.movedFocus = activity.isPressed && !pressed.has(event.composedPath()[0]);
 }, passively);
 window.addEventListener("focusout", () => (activity.movedFocus = false), passively);
 document.addEventListener("DOMContentLoaded", noteAction);
