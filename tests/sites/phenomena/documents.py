@@ -270,11 +270,11 @@ REMOVED_INTERFACES = Area(
             <a href=/removed/shared>Shared worker</a> <a href=/removed/peer>Peer connection</a>"""
         ),
         "/removed/ready": page(
-            """<script>navigator.serviceWorker.register('/sw.js');
+            """<h1>Application</h1><script>navigator.serviceWorker.register('/sw.js');
             navigator.serviceWorker.ready.then((r) => { r.active.postMessage('go'); say('worker-ready'); });</script>"""
         ),
         "/removed/registered": page(
-            """<script>(async () => {
+            """<h1>Application</h1><script>(async () => {
               const registration = await navigator.serviceWorker.register('/sw.js', { scope: '/removed/' });
               registration.addEventListener('updatefound', () => {});
               if ((registration.active || registration.installing).state && await registration.pushManager.getSubscription() === null
@@ -282,11 +282,11 @@ REMOVED_INTERFACES = Area(
             })();</script>"""
         ),
         "/removed/shared": page(
-            """<script>const worker = new SharedWorker('/shared.js');
+            """<h1>Application</h1><script>const worker = new SharedWorker('/shared.js');
             worker.port.onmessage = () => say('never'); worker.port.start(); worker.port.postMessage('hello'); say('shared-made');</script>"""
         ),
         "/removed/peer": page(
-            """<script>(async () => {
+            """<h1>Application</h1><script>(async () => {
               const peer = new RTCPeerConnection({ iceServers: [] });
               const channel = peer.createDataChannel('all'); channel.onopen = () => say('never');
               await peer.setLocalDescription(await peer.createOffer());
