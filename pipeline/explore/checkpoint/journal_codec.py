@@ -103,7 +103,7 @@ def unpack_hashes(raw: bytes) -> tuple[str, ...]:
 
 def pack_snapshot(snapshot: Snapshot) -> tuple[bytes, bytes, bytes]:
     """Encode a snapshot as head, structure and compressed body."""
-    head = dataclasses.replace(snapshot, structure=(), **dict.fromkeys(_LARGE, ()))
+    head = dataclasses.replace(snapshot, structure=(), candidates=(), segments=(), hidden=(), links=())
     body = pack(tuple(getattr(snapshot, name) for name in _LARGE))
     return pack(head), pack_hashes(snapshot.structure), zlib.compress(body, _ZLIB_LEVEL)
 

@@ -338,13 +338,13 @@ def _expected_gains(sources: LeadSources, targets: _Targets) -> dict[str, float]
             met_in.setdefault(target.state, []).append((key, target.number))
     model, met = NoveltyModel(), Counter[int]()
     gains: dict[str, float] = {}
-    for state in sources.states.values():
-        if links := met_in.get(state.id):
-            seen, depth = sources.snapshot_of(state.id), sources.depth(state.id)
+    for each in sources.states.values():
+        if links := met_in.get(each.id):
+            seen, depth = sources.snapshot_of(each.id), sources.depth(each.id)
             found = places(seen)
             for key, number in links:
                 place = found[number] if number >= 0 else _NO_PLACE
-                kind = item_kind(_candidate(seen, number), place, state.url, depth)
+                kind = item_kind(_candidate(seen, number), place, each.url, depth)
                 gains[key] = model.expected_gain(kind, met)
                 met.update(kind.keys)
     return gains

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bench.retrieval import lexical, metrics, queries, walks
-from bench.retrieval.leads import Asked, best_rank
 from bench.retrieval.lexical import BM25
 from bench.retrieval.maps import SITES, names, path_of
 from bench.retrieval.metrics import area_under_curve, bootstrap, ndcg_at, ranks_of, recall_at
@@ -138,12 +137,6 @@ def test_scores_are_those_of_exact_maxsim():
     pages = [chance.normal(size=(n, 8)).astype(np.float32) for n in (2, 1, 5)]
     expected = [[exact_maxsim(query, page) for page in pages] for query in queries_]
     assert np.allclose(maxsim(queries_, pages), expected, atol=1e-5)
-
-
-def test_a_question_is_answered_by_its_best_state_or_lead_that_was_scored():
-    asked = Asked("?", "questions", frozenset({0, 1}), frozenset({3}))
-    assert best_rank(asked, np.array([0.1, -np.inf, 0.7, 0.5])) == 2
-    assert best_rank(asked, np.array([-np.inf, -np.inf, 0.7, -np.inf])) == np.inf
 
 
 def test_a_lead_is_compared_with_the_path_of_a_target():
