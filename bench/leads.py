@@ -1,8 +1,9 @@
 """Benchmark of leads: whether pages that people ask for are in the map, and what leads cost.
 
 Explores sites of others with a budget of states. Of the pages in the lists of `bench.function_pages` it counts those
-that were visited and those that are leads, at several numbers of states. It measures bytes, encoding time and latency
-of searches with leads and without, in turns. Whether searches find the pages: `bench.retrieval.leads`.
+that were visited and those that are leads, at several numbers of states, and pages that show another thing in the way
+of an earlier one (`/tickets/2/edit` after `/tickets/1/edit`). It measures bytes, encoding time and latency of searches
+with leads and without, in turns. Whether searches find the pages: `bench.retrieval.leads`.
 
     python -m bench.leads [--sites fossil,wagtail] [--states 250] [--fill 50] [--captures DIR] [--save]
 
@@ -43,6 +44,7 @@ from waygraph.index.vectors.edge import EdgeIndex
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.identity.entities import NUMBER, Entities, url_contexts
 from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
@@ -70,6 +72,10 @@ class Measured:
         Pages of the list among the first 50, 100 and 250 states.
     known
         Pages of the list that are states or leads of the whole map.
+    repeated
+        Pages among the states whose URL differs from that of an earlier state in one entity or number alone.
+    variants
+        States at the URL of an earlier state.
     absent
         Entries of the list whose page is neither.
     cost
@@ -87,6 +93,8 @@ class Measured:
     explore_seconds: float
     visited: dict[int, int]
     known: int
+    repeated: int
+    variants: int
     absent: list[str]
     cost: dict[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -135,8 +143,30 @@ def count_pages(name: str, limit: int, pages: Sequence[FunctionPage], run: Explo
         explore_seconds=round(run.seconds, 1),
         visited={count: found for count, found in counts.items() if count <= len(urls)} | {len(urls): len(visited)},
         known=len(known),
+        repeated=count_repeated(capture),
+        variants=len(urls) - len(set(urls)),
         absent=sorted({page.id for page in pages} - known),
     )
+
+
+def count_repeated(capture: SiteCapture) -> int:
+    """Count the pages of a map whose URL differs from that of an earlier state in one entity or number alone."""
+    nodes = capture.graph.nodes
+    links: dict[str, list[str]] = {}
+    for edge in capture.graph.edges:
+        links.setdefault(edge.source, []).append(edge.action.target)
+    for lead in capture.leads.values():
+        links.setdefault(lead.state, []).append(lead.url)
+    entities = Entities()
+    for state_id, node in nodes.items():
+        entities.learn(node.url, filter(None, links.get(state_id, ())))
+    shown: set[int] = set()
+    repeated = 0
+    for url in dict.fromkeys(node.url for node in nodes.values()):
+        contexts = url_contexts(url)
+        repeated += any(context in shown for context, word in contexts if word == NUMBER or word in entities)
+        shown.update(context for context, _ in contexts)
+    return repeated
 
 
 def filled(capture: SiteCapture, count: int) -> dict[str, Lead]:
@@ -219,12 +249,15 @@ def _share(without: float, with_leads: float) -> tuple[float, float]:
 def table(results: Sequence[Measured]) -> str:
     """Return the results as Markdown tables."""
     lines = [
-        "| site | states | leads of targets | visited at 50 / 100 / 250 | in the map or a lead |",
-        "| --- |" + " --- |" * 4,
+        "| site | states | leads of targets | visited at 50 / 100 / 250 | in the map or a lead | repeated | variants |",
+        "| --- |" + " --- |" * 6,
     ]
     for r in results:
         visited = " / ".join(str(r.visited.get(count, "")) for count in STATES)
-        lines.append(f"| {r.site} | {r.states} | {r.leads} of {r.targets} | {visited} | {r.known} |")
+        lines.append(
+            f"| {r.site} | {r.states} | {r.leads} of {r.targets} | {visited} | {r.known} "
+            f"| {r.repeated} | {r.variants} |"
+        )
     names = ("version_bytes", "stored_bytes", "encode_seconds", "index_seconds", "vectors_ms", "search_ms")
     lines += [
         "",

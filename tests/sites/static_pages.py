@@ -1,7 +1,7 @@
 """Static HTML as a `Snapshot`, and a breadth-first walk over a site of such pages, without a browser.
 
 Fast enough for a site of hundreds of pages in a unit test. Every element is exposed unless it or an ancestor is
-`hidden`; links and buttons are actionable; buttons do nothing.
+`hidden`; links, buttons and text fields are actionable; buttons and fields do nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ class _Reader(HTMLParser):
         hidden = parent.hidden or "hidden" in attributes or tag in NOT_SHOWN or attributes.get("type") == "hidden"
         if not hidden:
             self.hashes.add(element_hash(xpath))
+            if tag == "input":
+                name = " ".join(parent.text.split()) if parent.tag == "label" else attributes.get("aria-label") or ""
+                self._act(Action("click", role="textbox", name=name, xpath=xpath), tag)
         if tag not in VOID:
             self.stack.append(_Open(tag, xpath, hidden, attributes))
 
@@ -93,9 +96,10 @@ class _Reader(HTMLParser):
                 xpath=element.xpath,
                 target=urljoin(self.url, href) if href is not None else "",
             )
-            self.candidates.append(
-                Candidate(action, element.tag, disabled=False, submits="", download=False, box=NOWHERE)
-            )
+            self._act(action, element.tag)
+
+    def _act(self, action: Action, tag: str) -> None:
+        self.candidates.append(Candidate(action, tag, disabled=False, submits="", download=False, box=NOWHERE))
 
 
 def look(html: str, url: str) -> Snapshot:

@@ -14,14 +14,13 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from waygraph.index.graph import PASSIVE_KINDS
 from waygraph.index.graph.url_tokens import url_parts
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.explore.identity.entities import NUMBER, Entities, url_contexts
 from waygraph.pipeline.explore.identity.gain import pack_numbers, unpack_numbers, word_hashes
-from waygraph.pipeline.explore.identity.templates import is_identifier, mask_identifier
 from waygraph.pipeline.explore.identity.thresholds import (
     GAIN_OF_WORDS,
     MAX_CONTROLS_OF_A_PLACE,
@@ -29,8 +28,8 @@ from waygraph.pipeline.explore.identity.thresholds import (
     MIN_NEW_CONTROLS,
     NEW_PLACE_SHARE,
     PRIOR_WEIGHT,
+    REPEATED_SHARE,
 )
-from waygraph.pipeline.explore.identity.url_groups import group_of, query_kind
 
 Item = TypeVar("Item")
 
@@ -56,6 +55,7 @@ _DEPTH_DISCOUNT = 0.8
 
 _NAVIGATION = re.compile(r"/(?:nav|header|aside|footer|menu)\d*/")
 _MENU_ROLES = frozenset({"tab", "menuitem", "menuitemradio", "menuitemcheckbox", "treeitem"})
+_FIELDS = frozenset({"textbox", "searchbox", "combobox", "listbox", "spinbutton", "slider"})
 _INPUT_KINDS = frozenset({"press", "input", "submit", "select"})
 
 
@@ -71,16 +71,23 @@ class ItemKind:
         Factor of the expected gain: items near the start page are preferred.
     chains
         CRC-32 of the name of each kind; in each chain from the most general to the most specific.
+    contexts
+        For each word of a link's address: the kind of the links whose addresses differ in this word alone, and the
+        word, see `url_contexts`.
+    page
+        The page on which another element acts; 0 for links.
     """
 
     prior: float
     weight: float
     chains: tuple[tuple[int, ...], ...]
+    contexts: tuple[tuple[int, int], ...] = ()
+    page: int = 0
 
     @property
     def keys(self) -> tuple[int, ...]:
         """All kinds."""
-        return tuple(key for chain in self.chains for key in chain)
+        return (*(key for chain in self.chains for key in chain), *(context for context, _ in self.contexts))
 
 
 def item_kind(candidate: Candidate, place: str, source_url: str, depth: int) -> ItemKind:
@@ -100,21 +107,25 @@ def item_kind(candidate: Candidate, place: str, source_url: str, depth: int) -> 
     Returns
     -------
     ItemKind
-        Kinds and prior. Links are told apart by the folder of their target, their name, their place in the page and
-        the template of their target; other elements by action and role, place and name.
+        Kinds and prior. Links are told apart by the list that they stand in, their name and the words of their
+        target; other elements by action and role, place and name.
     """
     action = candidate.action
     name = f"name {action.role} {_masked_name(action.name)}" if len(action.name) <= _MAX_NAME else ""
     prior, weight = _prior(candidate, place), round(_DEPTH_DISCOUNT**depth, 4)
     named = (f"{action.kind} {name}",) if name else ()
-    at = (f"place {action.kind} {place}",)
+    at = (f"place {action.kind} {place}", f"list {action.kind} {source_url} {place}")
     if not action.target.startswith(("http:", "https:")) or action.kind in PASSIVE_KINDS:
-        chains = ((f"role {action.kind} {action.role}",), at, named)
-        return ItemKind(prior, weight, tuple(tuple(map(crc, chain)) for chain in chains))
-    of_target = _link_keys(action.target)
+        return ItemKind(
+            prior, weight, _keys((f"role {action.kind} {action.role}",), at, named), page=page_key(source_url)
+        )
     if _same_page(action.target, source_url):
         prior = round(prior * _VARIANT, 4)
-    return ItemKind(prior, weight, tuple(tuple(map(crc, chain)) for chain in (of_target, at, named)))
+    return ItemKind(prior, weight, _keys(at, named), url_contexts(action.target))
+
+
+def _keys(*chains: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(crc, chain)) for chain in chains)
 
 
 def places(snapshot: Snapshot) -> list[str]:
@@ -168,19 +179,6 @@ def _prior(candidate: Candidate, place: str) -> float:
     return _PRIOR_OF_LINK if action.target else _PRIOR_OF_CONTROL
 
 
-@lru_cache(maxsize=65_536)
-def _link_keys(url: str) -> tuple[str, ...]:
-    """Return the kinds of a URL: folder, path, path with the names of parameters, template."""
-    parts = url_parts(url)
-    segments = [mask_identifier(s) if is_identifier(s) else s for s in parts.segments if s]
-    names = ",".join(sorted({key for key, _ in parts.query}))
-    group = group_of(url)
-    keys = [f"folder {parts.host}/{'/'.join(segments[:-1])}/*", f"path {group}"]
-    if names:
-        keys += [f"parameters {group} {names}", f"template {group} {query_kind(url)}"]
-    return tuple(keys)
-
-
 def _same_page(target: str, source: str) -> bool:
     a, b = url_parts(target), url_parts(source)
     return a.host == b.host and a.segments == b.segments
@@ -196,9 +194,24 @@ class NoveltyModel:
     def __init__(self) -> None:
         self._tried: dict[int, float] = {}
         self._gained: dict[int, float] = {}
+        self._variants: dict[int, int] = {}
+        """Number of states in a page that offered no new page, by page."""
+        self.entities = Entities()
 
-    def learn(self, kind: ItemKind, gain: float) -> None:
-        """Add the result of an item. `gain` is between 0, nothing new, and 1."""
+    def learn(self, kind: ItemKind, gain: float, *, is_variant: bool = False) -> None:
+        """Add the result of an item.
+
+        Parameters
+        ----------
+        kind
+            Kinds of the item.
+        gain
+            Between 0, nothing new, and 1.
+        is_variant
+            Whether it led to another state of its own page that offers no new page.
+        """
+        if is_variant:
+            self._variants[kind.page] = self._variants.get(kind.page, 0) + 1
         for number in kind.keys:
             self._tried[number] = self._tried.get(number, 0.0) + 1.0
             if gain:
@@ -220,16 +233,41 @@ class NoveltyModel:
         float
             Expected gain, 0 to 1.
         """
+        known, repeated = self._repetition(kind, planned)
         estimates = []
         for chain in kind.chains:
-            estimate, has_results = kind.prior, False
+            estimate, has_results = kind.prior * known, False
             for number in chain:
                 if tried := self._tried.get(number, 0.0) + planned.get(number, 0):
                     estimate = (self._gained.get(number, 0.0) + PRIOR_WEIGHT * estimate) / (tried + PRIOR_WEIGHT)
                     has_results = True
             if has_results:
                 estimates.append(estimate)
-        return kind.weight * (sum(estimates) / len(estimates) if estimates else kind.prior)
+        estimate = sum(estimates) / len(estimates) if estimates else kind.prior * known
+        return kind.weight * estimate * repeated / (1 + self._variants.get(kind.page, 0))
+
+    def _repetition(self, kind: ItemKind, planned: Mapping[int, int]) -> tuple[float, float]:
+        """Return by which factors the pages whose addresses differ from a link's in one word change its expected gain.
+
+        The first page of a context is new whatever comes after it, so its gain says nothing about the others.
+
+        Returns
+        -------
+        tuple[float, float]
+            By the gains of pages that differ in a word of which nothing is known, and by those that differ in an
+            entity: they are expected to show the same about another thing.
+        """
+        factors = [1.0], [1.0]
+        for context, word in kind.contexts:
+            if not (tried := self._tried.get(context, 0.0) + planned.get(context, 0)):
+                continue
+            gained = self._gained.get(context, 0.0)
+            further = max(0.0, gained - 1.0) / kind.prior
+            is_entity = word == NUMBER or (word > NUMBER and word in self.entities)
+            share, first = (REPEATED_SHARE, 1.0) if is_entity else (1.0, min(1.0, gained))
+            factor = (further + PRIOR_WEIGHT * share) / (max(0.0, tried - first) + PRIOR_WEIGHT)
+            factors[is_entity].append(min(1.0, factor))
+        return min(factors[0]), min(factors[1])
 
     def most_promising(
         self, groups: dict[ItemKind, deque[Item]], planned: Mapping[int, int], rank: Callable[[Item], Any]
@@ -273,12 +311,16 @@ class NoveltyModel:
         return {
             "tried": [[number, count] for number, count in self._tried.items()],
             "gained": [[number, gain] for number, gain in self._gained.items()],
+            "variants": [[page, count] for page, count in self._variants.items()],
+            "entities": self.entities.to_checkpoint(),
         }
 
     def load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
         """Restore what `to_checkpoint` returned."""
         self._tried = dict(map(tuple, checkpoint["tried"]))
         self._gained = dict(map(tuple, checkpoint["gained"]))
+        self._variants = dict(map(tuple, checkpoint["variants"]))
+        self.entities.load_checkpoint(checkpoint["entities"])
 
 
 @dataclass(slots=True)
@@ -346,14 +388,19 @@ def _places(snapshot: Snapshot) -> set[int]:
 
 
 def _controls(snapshot: Snapshot) -> set[int]:
-    """Return the controls of a page. Those of a list, whose names are content, are left out."""
+    """Return the controls of a page. Buttons of a list, whose names are content, are left out; fields are of a form."""
     controls = [c.action for c in snapshot.candidates if not c.action.target and c.action.name]
     places = Counter(f"{action.role} {place_of(action.xpath)}" for action in controls)
     return {
         crc(f"{action.role} {_masked_name(action.name)}")
         for action in controls
-        if places[f"{action.role} {place_of(action.xpath)}"] <= MAX_CONTROLS_OF_A_PLACE
+        if action.role in _FIELDS or places[f"{action.role} {place_of(action.xpath)}"] <= MAX_CONTROLS_OF_A_PLACE
     }
+
+
+def page_key(url: str) -> int:
+    """Return the kind of all elements of a page that are no links."""
+    return crc(f"page {url}")
 
 
 def crc(text: str) -> int:

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 from waygraph.index.graph import PASSIVE_KINDS
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
-from waygraph.pipeline.explore.engine.novelty import ItemKind, NoveltyModel, ShownContent, crc
+from waygraph.pipeline.explore.engine.novelty import ItemKind, NoveltyModel, ShownContent, crc, page_key
 from waygraph.pipeline.explore.identity.gain import pack_numbers, unpack_numbers
+from waygraph.pipeline.explore.identity.parameters import positioned_links
 
 #: Items of a round in the order of novelty. Fewer follow what was learned sooner; more keep more workers busy.
 MIN_ROUND, MAX_ROUND = 24, 1_024
@@ -165,6 +166,9 @@ class NoveltyOrder:
         self._known_targets: list[PendingItem] = []
         """Links to pages that were loaded or are planned: they add an edge and no state."""
         self._targets: set[int] = set()
+        """Pages that were loaded or are planned."""
+        self._offered: set[int] = set()
+        """Pages that items lead to. Those of items that were taken may be missing."""
         self._pending = 0
 
     @property
@@ -174,7 +178,10 @@ class NoveltyOrder:
 
     def add(self, item: PendingItem) -> None:
         """See `ExplorationOrder`."""
-        if self._wanted_targets and self._target(item) in self._wanted_targets:
+        target = self._target(item)
+        if target is not None:
+            self._offered.add(target)
+        if self._wanted_targets and target in self._wanted_targets:
             self._wanted.append(item)
         else:
             self._groups.setdefault(item.kind, deque()).append(item)
@@ -183,6 +190,7 @@ class NoveltyOrder:
     def begin(self, start: Snapshot) -> None:
         """See `ExplorationOrder`."""
         self._shown.add(start)
+        self._model.entities.learn(start.url, _links(start))
         self._targets.add(crc(self._url_key(start.url)))
 
     def take(self, states: int, room: int) -> list[PendingItem]:
@@ -237,11 +245,19 @@ class NoveltyOrder:
 
     def learn(self, kind: ItemKind, found: Snapshot | None) -> float:
         """See `ExplorationOrder`."""
-        gain = self._shown.add(found) if found is not None else 0.0
-        self._model.learn(kind, gain)
-        if found is not None:
-            self._targets.add(crc(self._url_key(found.url)))
+        if found is None:
+            self._model.learn(kind, 0.0)
+            return 0.0
+        gain = self._shown.add(found)
+        is_variant = kind.page == page_key(found.url) and not self._offers_new_pages(found)
+        self._model.learn(kind, gain, is_variant=is_variant)
+        self._model.entities.learn(found.url, _links(found))
+        self._targets.add(crc(self._url_key(found.url)))
         return gain
+
+    def _offers_new_pages(self, found: Snapshot) -> bool:
+        keys = (crc(self._url_key(link)) for link in _links(found))
+        return any(key not in self._targets and key not in self._offered for key in keys)
 
     def expected_gain(
         self, count: int, planned: Iterable[PendingItem] = (), found: Iterable[PendingItem] = ()
@@ -299,6 +315,10 @@ class NoveltyOrder:
                 known[place] = item
                 self._pending += 1
         self._known_targets = [known[place] for place in sorted(known)]
+
+
+def _links(seen: Snapshot) -> list[str]:
+    return [candidate.action.target for _, candidate in positioned_links(seen)]
 
 
 def _rank(item: PendingItem) -> tuple[int, int]:

@@ -138,6 +138,10 @@ DATE_BUDGET_DIVISOR = 2
 #: Number of results that the expectation from a more general kind counts for. Set by hand; see `bench.coverage`.
 PRIOR_WEIGHT = 2.0
 
+#: Expected gain of a page that shows another thing in the way of a visited page, relative to a page of which nothing is
+#: known. Set by hand; see `bench.coverage`.
+REPEATED_SHARE = 0.15
+
 #: Share of an element's places (role and path without positions) that are new to the map, from which on a page is of a
 #: new kind. Set by hand; see `bench.coverage`.
 NEW_PLACE_SHARE = 0.2
