@@ -88,9 +88,10 @@ class LoadedMap:
         return LexicalIndex(texts, lead_texts(version.leads.values(), version.descriptions))
 
     @cached_property
-    def found_by_words(self) -> Sequence[str]:
-        """Leads without vectors; none in a map without any vectors."""
-        return [name for name in self.version.leads if name not in self.vectors] if self.vectors else []
+    def found_by_words(self) -> tuple[Sequence[str], NDArray[np.intp]]:
+        """Leads without vectors, and their rows in `lexical`; none in a map without any vectors."""
+        names = [name for name in self.version.leads if name not in self.vectors] if self.vectors else []
+        return names, self.lexical.rows(names)
 
     @cached_property
     def places(self) -> Mapping[str, Place]:

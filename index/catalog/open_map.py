@@ -183,12 +183,13 @@ class OpenMap:
 
     def _found_by_words(self, words: str) -> list[ScoredNode]:
         """Return the leads without vectors that show words of a query best, if the encoder's score counts words."""
-        names = self._loaded.found_by_words
-        if not words or not names or self.manifest.encoder.name not in WORDS_WEIGHTS:
+        if not words or self.manifest.encoder.name not in WORDS_WEIGHTS:
             return []
-        shares = self._loaded.lexical.scores(words, names)
-        best = np.argsort(-shares, kind="stable")[:WORDS_CANDIDATES]
-        return [ScoredNode(names[i], ASSUMED_MAXSIM) for i in best.tolist() if shares[i] > 0]
+        names, rows = self._loaded.found_by_words
+        shares = self._loaded.lexical.scores_of(words, rows)
+        shown = np.flatnonzero(shares)
+        best = shown[np.argsort(-shares[shown], kind="stable")[:WORDS_CANDIDATES]]
+        return [ScoredNode(names[i], ASSUMED_MAXSIM) for i in best.tolist()]
 
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
         """Add the words of a query to scores, put plain states first, lower refused leads and repetitions.
