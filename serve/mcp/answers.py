@@ -25,10 +25,10 @@ from waygraph.core.schemas import (
     SiteSummary,
     StepModel,
 )
+from waygraph.core.urls import is_random_token
 from waygraph.index.graph import HIDDEN_ROLE
 from waygraph.index.graph.model import SCROLL_MARK
 from waygraph.index.graph.path_costs import duration_ms
-from waygraph.index.graph.url_tokens import is_random_token
 from waygraph.serve.mcp.models import (
     Document,
     Navigation,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from waygraph.index.graph.url_tokens import is_random_token
+from waygraph.core.urls import is_random_token
 from waygraph.pipeline.browser.storage.session_file import SessionState
 from waygraph.pipeline.browser.storage.stored_values import has_secret_name
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from waygraph.core.urls import SECRET_PARAMETERS
-from waygraph.index.graph.url_tokens import is_random_token
+from waygraph.core.urls import SECRET_PARAMETERS, is_random_token
 from waygraph.pipeline.browser.storage.session_file import SessionState
 
 #: (area, key) -> hash or value, for everything that a site stores in the browser.

@@ -6,8 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from waygraph.core.urls import is_route
-from waygraph.index.graph.url_tokens import is_random_token, within_page
+from waygraph.core.urls import is_random_token, is_route
+from waygraph.index.graph.url_tokens import within_page
 from waygraph.pipeline.browser.page.features import Features
 from waygraph.pipeline.browser.page.snapshot import MAX_SEGMENTS, Snapshot
 from waygraph.pipeline.explore.identity.templates import url_difference

@@ -9,7 +9,8 @@ from fnmatch import translate
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from waygraph.index.graph.url_tokens import is_random_token, url_parts
+from waygraph.core.urls import is_random_token
+from waygraph.index.graph.url_tokens import url_parts
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.identity.templates import UrlDifference, url_difference
 from waygraph.pipeline.explore.identity.thresholds import MIN_LISTED_VALUES, SAME_CONTENT_VOTES

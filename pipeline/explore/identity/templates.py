@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from waygraph.index.graph.url_tokens import is_random_token, url_parts
+from waygraph.core.urls import is_random_token
+from waygraph.index.graph.url_tokens import url_parts
 
 _SUFFIX = re.compile(r"\.[a-z]{2,5}$")
 #: The file that a server shows for a folder, and the suffix that it may leave out.

@@ -12,8 +12,8 @@ from msgspec import structs
 from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.tree import RecordedState, TreeNode
+from waygraph.core.urls import is_random_token
 from waygraph.index.graph import Action
-from waygraph.index.graph.url_tokens import is_random_token
 from waygraph.pipeline.browser.page.features import Features, features
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.features import feature_change
