@@ -8,9 +8,11 @@ file, and its limits of size and depth cannot be set.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
 from xml.parsers import expat
@@ -34,6 +36,7 @@ _MAX_DEPTH = 64
 _ITEMS = frozenset({"url", "sitemap", "item", "entry", "Url"})
 _ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed", "OpenSearchDescription"})
 _DATES = frozenset({"lastmod", "pubDate", "date", "updated", "published"})
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _TEXT_FIELDS = _DATES | {"loc", "link", "title"}
 
 #: Why a file was not read to its end: it is none of the known formats (often an HTML page), it declares a document
@@ -288,7 +291,8 @@ class _Listing:
         url = self._resolved(fields.get("loc") or fields.get("link", ""))
         if url:
             dates = (parse_date(fields[name]) for name in _DATES if name in fields)
-            name = " ".join(fields.get("title", "").split())[:_MAX_NAME]
+            # Titles of feeds are often HTML (RFC 4287, section 3.1.1.2).
+            name = " ".join(unescape(_TAG.sub("", fields.get("title", ""))).split())[:_MAX_NAME]
             self.pages.append(ListedPage(url, name, max(dates, default="")))
 
     def _append(self, urls: list[str], address: str) -> None:

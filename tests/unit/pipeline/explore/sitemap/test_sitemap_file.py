@@ -70,7 +70,8 @@ def test_an_index_names_files_and_the_addresses_of_pictures_and_other_languages_
     "text",
     [
         """<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel><title>News</title><link>https://x/</link>
-        <item><title>Sale</title><link>https://shop.example/sale</link><atom:link rel="self" href="https://x/feed"/>
+        <item><title>&lt;i&gt;Sale&lt;/i&gt;</title>
+        <link>https://shop.example/sale</link><atom:link rel="self" href="https://x/feed"/>
         <pubDate>Fri, 02 Jan 2026 13:00:00 +0100</pubDate></item></channel></rss>""",
         """<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title><link href="https://x/"/><entry><title>Sale</title>
         <link rel="edit" href="/e"/><link href="/sale"/><published>2025-01-01T00:00:00Z</published>
