@@ -199,6 +199,8 @@ class Snapshot:
         Number of such addresses beyond the limit.
     named_pages
         URLs and names of pages that its JSON-LD names, see `linked_data.py`.
+    own_lists
+        URLs of the feeds, and of the description of its site's search, that it names.
     """
 
     id: str
@@ -229,6 +231,7 @@ class Snapshot:
     links_cut: int = 0
     waiting: tuple[str, ...] = ()
     named_pages: tuple[tuple[str, str], ...] = ()
+    own_lists: tuple[str, ...] = ()
 
     @property
     def is_page(self) -> bool:
@@ -349,6 +352,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         links=tuple(PageLink(*link) for link in result["links"]),
         links_cut=result["linksCut"],
         named_pages=named_pages(result["linkedData"], result["url"]),
+        own_lists=tuple(result["ownLists"]),
         capped=result["settled"]["capped"],
         waiting=tuple(result["settled"]["waiting"]),
         opened=result["opened"],

@@ -59,10 +59,6 @@ _TRANSIENT_ERRORS = (
     "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_ADDRESS_UNREACHABLE", "ERR_INTERNET_DISCONNECTED",
 )  # fmt: skip
 _TRANSIENT_KINDS = frozenset({FailureKind.TIMEOUT, FailureKind.NO_ANSWER})
-#: Addresses of the feeds, and of the descriptions of a search, that a page names. A few: many pages name one of each.
-_OWN_LISTS = """() => [...document.querySelectorAll("link[rel~=alternate][href], link[rel~=search][href]")]
-  .filter((link) => /^application\\/(rss|atom|opensearchdescription)\\+xml/i.test(link.type))
-  .map((link) => link.href).slice(0, 5)"""
 #: Least time after which such a site may be tried again, in seconds.
 _RETRY_AFTER_S = 5.0
 
@@ -99,8 +95,6 @@ class Start:
         Requests of the start page that the guard stopped while it was loading.
     warnings
         What is suspicious about the session.
-    own_lists
-        URLs of the feeds, and of the description of the search, that the start page names.
     """
 
     url: str
@@ -116,7 +110,6 @@ class Start:
     redactor: Redactor
     stopped: tuple[BlockedRequest, ...] = ()
     warnings: tuple[str, ...] = ()
-    own_lists: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:
@@ -246,7 +239,6 @@ async def prepare_start(
         second = (await _load_start(page, url, boundary)).snapshot
         stopped = page.take_stopped().blocked
         stored_second = await page.stored_values(second)
-        own_lists = await page.view.with_timeout(page.page.evaluate(_OWN_LISTS)) if explore.sitemap == "auto" else []
         held = await page.held_session()
         session = PreparedSession(
             storage_state=held.state,
@@ -276,7 +268,6 @@ async def prepare_start(
         redactor=Redactor.from_settings(explore, initial, held.state if initial is not None else None),
         stopped=stopped,
         warnings=tuple(filter(None, (warning, _incomplete(held)))),
-        own_lists=tuple(url for url in own_lists if isinstance(url, str)),
     )
 
 

@@ -103,7 +103,7 @@ def _sources(start: Start, explore: ExploreSettings) -> tuple[list[str], list[st
         return [explore.sitemap], []
     named = start.robots.sitemaps(start.url) if start.robots is not None else ()
     usual = [] if named else [_USUAL_PATH]
-    return [_absolute(start.url, each) for each in (*named, *usual, *start.own_lists)], [
+    return [_absolute(start.url, each) for each in (*named, *usual, *start.snapshots[1].own_lists)], [
         _absolute(start.url, each) for each in usual
     ]
 

@@ -23,6 +23,15 @@ const linkedData = () => {
   return scripts.map((script) => script.textContent ?? "").filter((text) => text.length <= 65_536);
 };
 
+/** Addresses of feeds, and of the description of a search, that the document names. Many pages name one of each. */
+const ownLists = () => {
+  const links = [...document.querySelectorAll("link[rel~=alternate i][href], link[rel~=search i][href]")];
+  return links
+    .filter((link) => /^application\/(rss|atom|opensearchdescription)\+xml/i.test(link.getAttribute("type") ?? ""))
+    .slice(0, 5)
+    .map((link) => String(/** @type {HTMLLinkElement} */ (link).href));
+};
+
 /** Return and reset what happened in this document since the last call. @returns {ActivityReport} */
 const takeActivity = () => {
   const { opened, tabs, stopped, dialogs } = activity;
@@ -76,6 +85,7 @@ const snapshot = (options) => {
     hidden: pass.hidden,
     ...(options.outline ? NO_LINKS : otherLinks(pass)),
     linkedData: linkedData(),
+    ownLists: ownLists(),
     outline,
     view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,
