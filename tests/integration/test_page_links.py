@@ -65,3 +65,15 @@ def test_links_that_no_person_sees_do_not_identify_a_page_and_are_not_visited():
         "both": (False, "", "click"),
     }
     assert capture.report.counters["leads/hidden"] == 2
+
+
+def test_the_report_says_what_the_budget_of_leads_left_out():
+    records = "".join(f"<li><a href=/records/{n}>Record {n}</a>" for n in range(6))
+    with FixtureServer({"/": f"<title>Home</title><ul>{records}</ul>"}) as site:
+        capture = explore(site.url, depth=0, lead_bytes=1_000)
+        root = site.url.rstrip("/")
+    assert len(capture.leads) == 2
+    assert capture.report.counters["leads/left_out"] == 4
+    (advice,) = capture.report.advice
+    assert "4 pages" in advice
+    assert f"4 in {root}/records/*" in advice
