@@ -18,8 +18,8 @@ from waygraph.sdk.teleport import teleport
 @pytest.fixture(scope="module")
 def mapped(tmp_path_factory):
     with FixtureServer(replaced.pages()) as site:
-        capture = explore(site.url, depth=3, robots=False)
         store = Store.open(str(tmp_path_factory.mktemp("replaced") / "maps"), create=True)
+        capture = explore(site.url, depth=3, robots=False, blobs=store.blobs)
         store.publish(draft_from_capture(capture, Settings(), pages={}))
         with StoreMap(store.location) as source:
             yield site, capture, source

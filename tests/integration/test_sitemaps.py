@@ -53,7 +53,7 @@ def leads(capture):
     return {
         lead.url.removeprefix(capture.start_url.rstrip("/")): (*lead.names, lead.lastmod)
         for lead in capture.leads.values()
-        if not lead.is_linked
+        if not lead.is_linked and not lead.hidden
     }
 
 
@@ -94,7 +94,7 @@ def test_without_a_named_sitemap_the_usual_place_is_tried_and_links_get_the_date
     pages = PAGES | {"/sitemap.xml": urlset(("/help", "2026-01-02"), ("/terms", "2026-01-03"), ("/more", ""))}
     with FixtureServer(pages) as site:
         capture = explore(site.url, depth=0)
-        assert {lead.title.rpartition("/")[2]: lead.lastmod for lead in capture.leads.values()} == {
+        assert {lead.title.rpartition("/")[2]: lead.lastmod for lead in capture.leads.values() if not lead.hidden} == {
             "Help": "2026-01-02", "Terms": "2026-01-03", "more": ""
         }  # fmt: skip
         assert set(leads(explore(site.url, depth=0, robots=False))) == {"/more"}
