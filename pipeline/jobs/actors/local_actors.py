@@ -25,6 +25,7 @@ import psutil
 
 from waygraph.cluster import ClusterMachine
 from waygraph.core.locked_folders import locked_folder
+from waygraph.pipeline.browser.process.process_tree import descendants, kill
 from waygraph.pipeline.jobs.actors.channel import CallRequest, Channel
 from waygraph.pipeline.jobs.actors.local_process import ActorOfCoordinator
 from waygraph.pipeline.jobs.actors.process import imported_class
@@ -359,13 +360,8 @@ def _kill_marked(mark: str) -> None:
         left = [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]
         if not left:
             return
-        for process in left.copy():
-            with suppress(psutil.Error):
-                left += process.children(recursive=True)
-        for process in left:
-            with suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(left, timeout=_END_SECONDS)
+        # Its parent may be a process that collects it seconds later, or never: a zombie is not waited for.
+        asyncio.run(kill(descendants(left), timeout_s=_END_SECONDS))
 
 
 def _environment(process: psutil.Process) -> Mapping[str, str]:
