@@ -97,3 +97,13 @@ except EnvironmentMissing as error:
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert message in ran.stdout
     assert "pip install 'waygraph[torch]'" in ran.stdout
+
+
+def test_a_process_that_publishes_maps_imports_no_browser():
+    program = f"""
+import sys
+import waygraph.pipeline.jobs.run.invocation, waygraph.pipeline.jobs.actors.local_actors
+print(sorted({HEAVY | {"playwright"}!r} & sys.modules.keys()))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

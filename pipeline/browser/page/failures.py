@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-
-from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+from typing import TYPE_CHECKING
 
 from waygraph.core.errors import BrowserFailure, WaygraphError
+
+if TYPE_CHECKING:  # readers of records use no browser
+    from playwright.async_api import Error as PlaywrightError
 
 
 class FailureKind(StrEnum):
@@ -222,7 +223,7 @@ def failure_cause(error: Exception) -> FailureCause:
     if isinstance(error, WaygraphError):
         return FailureCause(FailureKind.OTHER, error.message)
     message = first_line(error)
-    if isinstance(error, TimeoutError | PlaywrightTimeoutError):
+    if any(kind.__name__ == "TimeoutError" for kind in type(error).__mro__):  # Playwright's is another than Python's
         return FailureCause(FailureKind.TIMEOUT, message)
     net_code = _net_code(message)
     return FailureCause(_browser_kind(message, net_code), message, net_code)
