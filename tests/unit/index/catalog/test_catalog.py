@@ -1,6 +1,7 @@
 import gc
 import logging
 import random
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -540,6 +541,16 @@ def test_a_closed_catalog_opens_nothing(store, catalog):
         catalog.open(SITE)
 
 
+@pytest.fixture
+def switching():
+    """Let threads take turns fifty times as often, so that one that waits for files gets its turn sooner."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(interval / 50)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("switching")
 def test_concurrent_readers_and_a_publisher_never_use_a_closed_index(store, catalog):
     store.publish(draft())
     stop = threading.Event()
@@ -556,7 +567,7 @@ def test_concurrent_readers_and_a_publisher_never_use_a_closed_index(store, cata
         except BaseException as problem:  # noqa: BLE001 - reported below
             problems.append(problem)
 
-    readers = [threading.Thread(target=read) for _ in range(4)]
+    readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
     for _ in range(10):
