@@ -52,10 +52,15 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs an S3 server, which `make test-fast` leaves out."""
+    """Mark what needs an S3 server, which `make test-fast` leaves out; check `SHOP_FILES`."""
     for item in items:
-        if isinstance(item, pytest.Function) and "bucket" in item.fixturenames:
+        if not isinstance(item, pytest.Function):
+            continue
+        if "bucket" in item.fixturenames:
             item.add_marker("s3")
+        (*_, shop) = item._fixtureinfo.name2fixturedefs.get("shop", [None])
+        if shop is not None and shop.scope == "session" and item.path.name not in SHOP_FILES:
+            raise pytest.UsageError(f"{item.path.name} uses the explored shop and is missing in SHOP_FILES")
 
 
 def pytest_collection_finish() -> None:
@@ -76,14 +81,19 @@ SHOP_FILES = {
     "test_cli_do.py",
     "test_cli_show.py",
     "test_described_shop.py",
+    "test_exam_mcp.py",
+    "test_exam_replay.py",
     "test_examples.py",
     "test_explore_demo_shop.py",
     "test_greedy_agent.py",
+    "test_mcp_agents.py",
+    "test_mcp_selectors.py",
     "test_model_agents.py",
     "test_page_flows.py",
-    "test_teleport.py",
     "test_screenshot_encoder.py",
+    "test_several_sites.py",
     "test_task_run.py",
+    "test_teleport.py",
 }
 
 
