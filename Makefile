@@ -5,8 +5,9 @@
 PYTHON ?=
 # Where else pip looks for torch: PyTorch's own CPU wheel index keeps the environment small, see pytorch.org/get-started.
 TORCH_INDEX ?=
-# How many processes `make test` runs tests in; 0: none but its own, one test after the other.
-PROCESSES ?= 2
+# How many processes `make test` runs tests in; 0: none but its own, one test after the other. Tests wait for pages, disks
+# and processes for half of their time: two of them use one core.
+PROCESSES ?= 3
 # Options of the demo or a benchmark: make demo ARGS=--keep, make bench-retrieval ARGS="--split test"
 ARGS ?=
 # Where `make ui-check` leaves pictures of every view.
