@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -73,3 +73,16 @@ class SharedBrowsers:
 
 
 BROWSERS = SharedBrowsers()
+
+
+@asynccontextmanager
+async def shared_browser() -> AsyncIterator[Browser]:
+    """Lend the plain browser, and close the contexts that were opened in it. Only within `BROWSERS.run`."""
+    browser = await BROWSERS.browser()
+    others = set(browser.contexts)
+    try:
+        yield browser
+    finally:
+        for context in browser.contexts:
+            if context not in others:
+                await context.close()

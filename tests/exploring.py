@@ -10,7 +10,7 @@ from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph.core.settings import Settings
 from waygraph.demo_site import DemoSite
 from waygraph.pipeline.explore.exploration import explore_site
-from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.explore.records.capture import BlobSink, SiteCapture
 from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 
 
@@ -43,5 +43,15 @@ def explore(
     async def work() -> SiteCapture:
         pool = None if browser else await BROWSERS.pool()
         return await explore_site(url, settings=settings, blobs=blobs, pool=pool, prior=prior)
+
+    return BROWSERS.run(work())
+
+
+def explore_with(settings: Settings, url: str, *, blobs: BlobSink, **options: Any) -> SiteCapture:
+    """Explore a site with the shared browser under given settings; `options` are further ones of `explore_site`."""
+    assert settings.browser == LOOPBACK_ONLY
+
+    async def work() -> SiteCapture:
+        return await explore_site(url, settings=settings, blobs=blobs, pool=await BROWSERS.pool(), **options)
 
     return BROWSERS.run(work())

@@ -7,14 +7,13 @@ import pytest
 from aiohttp import web
 from playwright.async_api import Error as PlaywrightError
 
-from tests.browsers import BROWSERS
+from tests.browsers import BROWSERS, shared_browser
 from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
 from waygraph.agents.actions.boundary import agent_boundary
 from waygraph.agents.actions.navigation import SelectedPage
 from waygraph.cli import main
-from waygraph.core.settings import BrowserSettings, Settings
-from waygraph.pipeline.browser.process.launch import launch
+from waygraph.core.settings import Settings
 
 START = """<title>Start</title><a href='{out}/link'>Link</a> <a href=/leave>Redirect</a>
 <a target=_blank href=/leave-with>Inner tab</a> <button onclick="location = '{out}/script'">Script</button>
@@ -79,7 +78,7 @@ class Outside:
 
 async def act(name, *, scope_hosts=(), written="click [{}]"):
     """Act on the element of this name on the start page; return the report, the count, and what was asked elsewhere."""
-    async with Two().running() as two, launch(BrowserSettings()) as browser:
+    async with Two().running() as two, shared_browser() as browser:
         settings = Settings(explore={"scope_hosts": scope_hosts}, browser=two.browser)
         async with agent_boundary([two.start], settings) as boundary:
             context = await browser.new_context(**boundary.context_options)
@@ -158,7 +157,7 @@ def test_an_address_that_is_not_public_and_that_nobody_named_is_refused_for_ever
 
 def test_where_the_start_page_leads_belongs_to_the_task():
     async def lead():
-        async with Two().running() as two, launch(BrowserSettings()) as browser:
+        async with Two().running() as two, shared_browser() as browser:
             settings = Settings(browser=two.browser)
             async with agent_boundary([f"{two.start}/leave"], settings) as boundary:
                 context = await browser.new_context(**boundary.context_options)

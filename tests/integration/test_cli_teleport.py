@@ -1,19 +1,18 @@
 """`waygraph teleport` walks a real browser to a state of a small site; the exit code says whether it arrived."""
 
-import asyncio
 import json
 import os
 
 import pytest
 
 from tests.browsers import LOOPBACK_ONLY
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from waygraph.cli import main
 from waygraph.core.replay_file import ReplayFile
 from waygraph.core.settings import EncodeSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 HOME = '<title>Home</title><h1>Home</h1><a href="/prices">Prices</a>'
@@ -33,7 +32,7 @@ def mapped(site, tmp_path_factory):
     location = str(tmp_path_factory.mktemp("teleport") / "maps")
     store = Store.open(location, create=True)
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2})
-    capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+    capture = explore_with(settings, site.url, blobs=store.blobs)
     store.publish(encode_draft(capture, settings, create_encoder(EncodeSettings())))
     (discounts,) = [
         o.node_id for o in capture.observations.values() if any("Ten percent" in s.text for s in o.segments)

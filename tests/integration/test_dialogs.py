@@ -1,15 +1,12 @@
 """JavaScript dialogs are answered as the settings say, while exploring and while teleporting."""
 
-import asyncio
-
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -28,16 +25,16 @@ def test_dialogs_are_answered_as_configured_while_exploring_and_teleporting(tmp_
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1, "dialogs": answer})
 
     async def walk(maps, capture, targets):
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             page = await browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             return [(await teleport(page, maps, capture.site, target)).outcome for target in targets]
 
     with FixtureServer({"/": ASKING}) as site:
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         shown = {seen.node_id: {s.text for s in seen.segments} for seen in capture.observations.values()}
         with StoreMap(store.location) as maps:
-            outcomes = asyncio.run(walk(maps, capture, shown))
+            outcomes = BROWSERS.run(walk(maps, capture, shown))
     said = {text for texts in shown.values() for text in texts} & {"Come in", "Hello null", "Hello stranger", "Noted"}
     asked = {dialog for edge in capture.graph.edges for dialog in edge.dialogs}
     assert said == says

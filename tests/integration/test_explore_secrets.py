@@ -1,15 +1,15 @@
 """Secrets of a session are in no store, report or log, although the pages of the site contain all of them."""
 
-import asyncio
 import base64
 import json
 import logging
 
+from tests.browsers import LOOPBACK_ONLY
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer, Page
-from waygraph.core.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
+from waygraph.core.settings import EncodeSettings, ExploreSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 PASSWORD, HEADER, COOKIE, TOKEN = "pw-5f1c2ab9", "key-91b2c3d4", "sid-77aa88bb", "tok-c0ffee42"
@@ -48,13 +48,13 @@ def test_no_secret_is_in_the_store_or_the_logs(tmp_path, caplog):
         state.write_text(json.dumps({"cookies": [{**cookie, **extra}], "origins": []}))
         settings = Settings(
             store=str(tmp_path / "maps"),
-            browser=BrowserSettings(extra_args=("--host-resolver-rules=MAP *.example ~NOTFOUND",)),
+            browser=LOOPBACK_ONLY,
             explore=ExploreSettings(
                 basic_auth=f"ann:{PASSWORD}", headers={"X-Key": HEADER}, storage_state=state, workers=2, depth=2
             ),
         )
         with caplog.at_level(logging.DEBUG):
-            capture = asyncio.run(publish(site.url, settings))
+            capture = publish(site.url, settings)
         assert any(path.partition("?")[0] == "/in" for path in site.paths)
         assert site.mutations == 0
     assert capture.site == host
@@ -67,10 +67,10 @@ def test_no_secret_is_in_the_store_or_the_logs(tmp_path, caplog):
         assert secret not in repr(capture)
 
 
-async def publish(url, settings):
+def publish(url, settings):
     """Explore as an actor does, and publish as the publisher does."""
     store = Store.open(settings.store, create=True)
-    capture = await explore_site(url, settings=settings, blobs=store.blobs)
+    capture = explore_with(settings, url, blobs=store.blobs)
     store.publish(encode_draft(capture, settings, create_encoder(EncodeSettings())))
     return capture
 

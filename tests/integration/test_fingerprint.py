@@ -1,10 +1,8 @@
 """The fingerprint script, for callers without the SDK, computes the same structure as a snapshot of the SDK."""
 
-import asyncio
-
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import ExploreSettings
 from waygraph.core.urls import normalize_url
@@ -13,7 +11,6 @@ from waygraph.index.graph import node_id
 from waygraph.pipeline.browser.page.fingerprint import fingerprint_script
 from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
-from waygraph.pipeline.browser.process.launch import launch
 
 PLAIN = "<h1>Tea</h1><p hidden>unseen</p><ul>" + "<li><a href='/x'>one</a></li>" * 40 + "</ul>"
 SHADOW = """<div id=host></div><article-ü>unicode names</article-ü><script>
@@ -30,7 +27,7 @@ def both(url):
     """Return the result of the script on a page, and the snapshot of the SDK."""
 
     async def run():
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             told = await browser.new_page()
             await told.goto(url)
             answer = await told.evaluate(fingerprint_script())
@@ -43,7 +40,7 @@ def both(url):
             )
             return answer, await view.observe()
 
-    return asyncio.run(run())
+    return BROWSERS.run(run())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer, Page
 from waygraph.cli import main
 from waygraph.core.errors import NoPath, Superseded
@@ -14,9 +15,7 @@ from waygraph.core.settings import EncodeSettings, Settings
 from waygraph.index.graph import lead_id
 from waygraph.index.graph.export import to_json
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.exploring.refresh import refresh_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, encode_draft
 from waygraph.sdk.local import StoreMap
@@ -53,7 +52,7 @@ def shop(settings):
     """The running site, its capture to depth 1, and its published map."""
     with FixtureServer(PAGES) as site:
         store = Store.open(settings.store, create=True)
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(encode_draft(capture, settings, create_encoder(EncodeSettings())))
         with StoreMap(store.location, settings) as maps:
             yield site, capture, maps
@@ -66,13 +65,13 @@ def lead_at(capture, path):
 
 def walk(maps, capture, path, start="", **options):
     async def run():
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             page = await context.new_page()
             await page.goto(capture.start_url + start)
             return await teleport(page, maps, capture.site, lead_at(capture, path).id, **options)
 
-    return asyncio.run(run())
+    return BROWSERS.run(run())
 
 
 def test_links_at_the_depth_limit_are_leads_with_their_context(shop):
@@ -193,7 +192,7 @@ def test_commands_mark_leads_and_list_them(shop, cli):
 def test_leads_do_not_depend_on_the_number_of_workers(shop, settings):
     site, capture, _ = shop
     alone = settings.model_copy(update={"explore": settings.explore.model_copy(update={"workers": 1})})
-    again = asyncio.run(explore_site(site.url, settings=alone, blobs=Store.open(settings.store).blobs))
+    again = explore_with(alone, site.url, blobs=Store.open(settings.store).blobs)
     one, other = (to_json("x", 1, each.graph, leads=each.leads) for each in (capture, again))
     assert one == other
 
@@ -206,7 +205,7 @@ def test_leads_that_agents_reached_are_visited_first_by_the_next_refresh(tmp_pat
     settings = Settings(browser=LOOPBACK_ONLY, explore=limits, store=str(tmp_path / "maps"))
     with FixtureServer(pages) as site:
         store = Store.open(settings.store, create=True)
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         wanted = lead_at(capture, "/item/37")
         with StoreMap(store.location, settings) as maps:

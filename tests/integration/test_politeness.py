@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from tests.blobs import MemoryBlobs
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.blockpages import BLOCKED, PAGES
 from tests.sites.server import FixtureServer, Page
 from waygraph.core.errors import RobotsForbidden, SiteUnreachable
@@ -154,22 +155,28 @@ async def test_each_host_in_scope_is_refused_until_its_robots_txt_was_read():
         assert len(second.requests) == 2
 
 
-async def test_block_pages_are_recognised_in_a_browser_and_content_is_not():
+async def look_at(site):
+    """Return what is recognised on each page."""
     lens = SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings())
+    async with shared_browser() as browser:
+        page = await browser.new_page()
+        view = PageView(page, lens, LOOPBACK_ONLY)
+        found = {}
+        for path in LOOKED_AT:
+            response = await page.goto(site.at(path), wait_until="commit")
+            seen = await view.observe()
+            found[path] = detect_block_page(
+                seen,
+                html=await page.content(),
+                frames=[frame.url for frame in page.frames],
+                headers=response.headers,
+            )
+        return found
+
+
+def test_block_pages_are_recognised_in_a_browser_and_content_is_not():
     with FixtureServer(PAGES) as site:
-        async with launch(LOOPBACK_ONLY) as browser:
-            page = await browser.new_page()
-            view = PageView(page, lens, LOOPBACK_ONLY)
-            found = {}
-            for path in LOOKED_AT:
-                response = await page.goto(site.at(path), wait_until="commit")
-                seen = await view.observe()
-                found[path] = detect_block_page(
-                    seen,
-                    html=await page.content(),
-                    frames=[frame.url for frame in page.frames],
-                    headers=response.headers,
-                )
+        found = BROWSERS.run(look_at(site))
     assert found == {path: BLOCKED.get(path) for path in LOOKED_AT}
 
 
@@ -235,7 +242,7 @@ async def test_explorations_that_share_a_browser_obey_the_delays_of_each_host(mo
     assert any("(rate-limit)" in failure.reason for failure in captures[1].report.failures)
 
 
-async def test_a_host_that_shows_a_block_page_for_everything_is_given_up_whatever_the_status(monkeypatch):
+def test_a_host_that_shows_a_block_page_for_everything_is_given_up_whatever_the_status(monkeypatch):
     monkeypatch.setattr("waygraph.pipeline.explore.politeness.pacer.FIRST_COOL_DOWN_S", 0.01)
     names = [f"wall{number}" for number in range(20)]
     wall = PAGES["/cloudflare/challenge"]
@@ -243,18 +250,18 @@ async def test_a_host_that_shows_a_block_page_for_everything_is_given_up_whateve
     pages |= {f"/{name}": Page(wall.body, status=200 if number % 2 else 403) for number, name in enumerate(names)}
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
     with Clocked(pages) as site:
-        capture = await explore_site(site.url, settings=settings, blobs=MemoryBlobs())
+        capture = explore_with(settings, site.url, blobs=MemoryBlobs())
     asked = {target for _, target in site.arrivals if target.startswith("/wall")}
     assert len(asked) == MAX_COOL_DOWNS_IN_A_ROW + 1
     assert capture.report.partial
 
 
-async def test_a_page_whose_headers_say_that_it_is_a_challenge_is_none_of_the_site(monkeypatch):
+def test_a_page_whose_headers_say_that_it_is_a_challenge_is_none_of_the_site(monkeypatch):
     monkeypatch.setattr("waygraph.pipeline.explore.politeness.pacer.FIRST_COOL_DOWN_S", 0.01)
     content = "<h1>Just like other pages</h1>" + "<p>A page with many words and links.</p>" * 200
     pages = {"/": "<a href='/one'>one</a>", "/one": Page(content, headers={"cf-mitigated": "challenge"})}
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
     with Clocked(pages) as site:
-        capture = await explore_site(site.url, settings=settings, blobs=MemoryBlobs())
+        capture = explore_with(settings, site.url, blobs=MemoryBlobs())
     assert len(capture.graph) == 1
     assert ["cloudflare" in failure.reason for failure in capture.report.failures] == [True]

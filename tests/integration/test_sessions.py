@@ -9,6 +9,7 @@ import pytest
 
 from tests.blobs import MemoryBlobs
 from tests.browsers import LOOPBACK_ONLY
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from tests.sites.sessions import ACCOUNT, KINDS, SECRETS, broker_pages, leaving_pages, session_pages
 from waygraph.cli import main
@@ -17,7 +18,6 @@ from waygraph.core.settings import EncodeSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
 from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 from waygraph.pipeline.explore.refresh.sample import RefreshPlan
@@ -69,7 +69,7 @@ def mapped(site, session_file, tmp_path_factory):
     store = Store.open(location, create=True)
     site.requests.clear()
     settings = settings_with(site, session_file)
-    capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+    capture = explore_with(settings, site.url, blobs=store.blobs)
     store.publish(encode_draft(capture, settings, create_encoder(EncodeSettings())))
     return location, capture, store, site.paths
 
@@ -122,7 +122,7 @@ def test_no_secret_of_any_kind_of_storage_is_stored(site, session_file):
     site.pages["/invoices"] = "<h1>Invoices</h1>" + "".join(f"<p>Paid with {secret}</p>" for secret in SECRETS)
     try:
         blobs = MemoryBlobs()
-        capture = asyncio.run(explore_site(site.url, settings=settings_with(site, session_file), blobs=blobs))
+        capture = explore_with(settings_with(site, session_file), site.url, blobs=blobs)
     finally:
         site.pages["/invoices"] = session_pages(f"http://{site.broker}/")["/invoices"]
     kept = repr(capture).encode() + b"".join(blobs.values())
@@ -136,7 +136,7 @@ def test_a_refresh_is_signed_in_by_every_kind(site, mapped, session_file):
     settings = settings_with(site, session_file)
     prior = PriorExploration(record, RefreshPlan(), url_policy=settings.explore.url_policy, grace=0, name="1")
     site.requests.clear()
-    again = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs, prior=prior))
+    again = explore_with(settings, site.url, blobs=store.blobs, prior=prior)
     assert texts(again) == texts(capture)
     assert seen(site.paths).keys() == {",".join(KINDS)}
 
@@ -171,7 +171,7 @@ def test_actions_that_sign_out_in_the_browser_do_not_sign_out_what_comes_next(tm
         file = tmp_path / "state.json"
         file.write_text(json.dumps({"cookies": [], "origins": [entry]}))
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "storage_state": file})
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=MemoryBlobs()))
+        capture = explore_with(settings, site.url, blobs=MemoryBlobs())
     assert {url.rpartition("/")[2] for url in texts(capture)} == {"", "a", "b"}
     assert [url for url, text in texts(capture).items() if "Signed in as Ann" not in text] == []
     # The explorer itself puts back what an action stored for the tab, but not what it stored in a database.
@@ -188,13 +188,11 @@ def test_a_session_that_has_ended_is_told_while_exploring_and_in_the_report(site
     with FixtureServer({"/": home, "/orders": home}) as ended:
         state["signedIn"]["url"] = ended.url
         file.write_text(json.dumps({**state, "cookies": left}))
-        capture = asyncio.run(
-            explore_site(
-                ended.url,
-                settings=Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "storage_state": file}),
-                blobs=MemoryBlobs(),
-                on_progress=lambda progress: told.append(progress.warnings),
-            )
+        capture = explore_with(
+            Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "storage_state": file}),
+            ended.url,
+            blobs=MemoryBlobs(),
+            on_progress=lambda progress: told.append(progress.warnings),
         )
     (warning,) = capture.report.advice
     assert "it shows a password field" in warning

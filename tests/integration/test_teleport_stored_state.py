@@ -1,15 +1,12 @@
 """A teleport arrives on a site that stores the state of its widgets and restores it on load."""
 
-import asyncio
-
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -31,7 +28,7 @@ def letters(tmp_path_factory):
     with FixtureServer({"/": LIST}) as site:
         store = Store.open(str(tmp_path_factory.mktemp("letters") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         said = {seen.node_id: {s.text for s in seen.segments} for seen in capture.observations.values()}
         (hidden,) = [node for node, texts in said.items() if "Letters" in texts and "You are in:" not in texts]
@@ -51,14 +48,14 @@ def test_a_change_that_the_site_stores_is_reverted_if_reloading_does_not_help(le
     capture, maps, plain, hidden, opened = letters
 
     async def walk():
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             page = await context.new_page()
             first = await teleport(page, maps, capture.site, hidden)
             again = await teleport(first.page, maps, capture.site, opened)
             return first, again
 
-    first, again = asyncio.run(walk())
+    first, again = BROWSERS.run(walk())
     assert (first.outcome, again.outcome, again.node_id) == ("arrived", "arrived", opened), again
     shown = [step.seen_node_id for step in again.steps]
     assert hidden in shown  # loading the page did not help
