@@ -6,7 +6,8 @@ import json
 import pytest
 
 from tests.blobs import MemoryBlobs
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.graph.export import to_json
@@ -46,7 +47,15 @@ async def run(url, journal, *, stop_after=None):
         if stop_after is not None and len(done) >= stop_after:
             stop.set()
 
-    return await explore_site(url, settings=SETTINGS, blobs=BLOBS, on_progress=on_progress, stop=stop, journal=journal)
+    return await explore_site(
+        url,
+        settings=SETTINGS,
+        blobs=BLOBS,
+        on_progress=on_progress,
+        stop=stop,
+        journal=journal,
+        pool=await BROWSERS.pool(),
+    )
 
 
 BLOBS = MemoryBlobs()
@@ -56,10 +65,10 @@ BLOBS = MemoryBlobs()
 def test_run_stopped_twice_gives_the_map_of_an_uninterrupted_run(tmp_path):
     journal = tmp_path / "journal.sqlite"
     with FixtureServer(PAGES) as site:
-        whole = asyncio.run(run(site.url, None))
-        first = asyncio.run(run(site.url, journal, stop_after=3))
-        second = asyncio.run(run(site.url, journal, stop_after=6))
-        last = asyncio.run(run(site.url, journal))
+        whole = BROWSERS.run(run(site.url, None))
+        first = BROWSERS.run(run(site.url, journal, stop_after=3))
+        second = BROWSERS.run(run(site.url, journal, stop_after=6))
+        last = BROWSERS.run(run(site.url, journal))
     assert first.report.partial
     assert second.report.partial
     assert not last.report.partial
@@ -75,8 +84,8 @@ def test_run_stopped_twice_gives_the_map_of_an_uninterrupted_run(tmp_path):
 def test_changed_settings_start_a_new_run(tmp_path):
     journal = tmp_path / "journal.sqlite"
     with FixtureServer(PAGES) as site:
-        asyncio.run(run(site.url, journal, stop_after=3))
+        BROWSERS.run(run(site.url, journal, stop_after=3))
         other = SETTINGS.model_copy(update={"explore": SETTINGS.explore.model_copy(update={"depth": 0})})
-        capture = asyncio.run(explore_site(site.url, settings=other, blobs=BLOBS, journal=journal))
+        capture = explore_with(other, site.url, blobs=BLOBS, journal=journal)
     assert len(capture.graph) == 1
     assert "explore/resumed_items" not in capture.report.counters

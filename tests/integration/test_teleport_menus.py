@@ -1,16 +1,14 @@
 """Teleports without loading URLs over edges that were never performed: through menus, and out of dialogs."""
 
-import asyncio
 from contextlib import contextmanager
 
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -40,7 +38,7 @@ def mapped_site(pages, folder, **explore):
     with FixtureServer(pages) as site:
         store = Store.open(str(folder / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1, **explore})
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         nodes = [node for node in capture.graph.nodes.values() if node.addressable]
         with StoreMap(store.location) as maps:
@@ -55,12 +53,12 @@ def mapped(tmp_path_factory):
 
 def walk(capture, maps, begin, target):
     async def work():
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             first = await teleport(await context.new_page(), maps, capture.site, begin)
             return await teleport(first.page, maps, capture.site, target, allow_goto=False)
 
-    return asyncio.run(work())
+    return BROWSERS.run(work())
 
 
 def test_the_menu_was_opened_on_the_start_page_only(mapped):

@@ -1,15 +1,12 @@
 """A page that a site shows at two URLs, or whose URL is written in two ways, is one state, and walks use it at both."""
 
-import asyncio
-
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -35,7 +32,7 @@ def mapped(tmp_path_factory):
     with FixtureServer(PAGES) as site:
         store = Store.open(str(tmp_path_factory.mktemp("same") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1, "depth": 3})
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         with StoreMap(store.location) as maps:
             yield capture, maps, site
@@ -45,13 +42,13 @@ def walk(mapped, begin, target):
     capture, maps, _ = mapped
 
     async def work():
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             page = await context.new_page()
             await page.goto(begin)
             return await teleport(page, maps, capture.site, target, allow_goto=False)
 
-    return asyncio.run(work())
+    return BROWSERS.run(work())
 
 
 def state_behind(mapped, name):
