@@ -1,18 +1,16 @@
 """Pages that depend on earlier visits: their states are not multiplied, and teleports arrive however they look now."""
 
-import asyncio
 from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
 from tests.sites.visit_history import NAMES, VisitHistory
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -24,7 +22,7 @@ def mapped(tmp_path_factory):
     with FixtureServer(VisitHistory().pages) as site:
         store = Store.open(str(tmp_path_factory.mktemp("history") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 4, "workers": 2})
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         with StoreMap(store.location) as maps:
             yield site, capture, maps
@@ -61,7 +59,7 @@ def test_one_browser_reaches_all_states_twice_by_clicks_alone(mapped):
     (dialog,) = [node_id for node_id, texts in seen(capture, "/welcome").items() if "Got it" in texts]
 
     async def run():
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             rounds = []
             for _ in range(2):
@@ -74,7 +72,7 @@ def test_one_browser_reaches_all_states_twice_by_clicks_alone(mapped):
                     await page.close()
             return rounds
 
-    first, second = asyncio.run(run())
+    first, second = BROWSERS.run(run())
     assert {node_id: result.outcome for node_id, result in first.items() if not result.arrived} == {}
     assert {node_id: result.outcome for node_id, result in second.items() if not result.arrived} == {
         dialog: "arrived_elsewhere"
