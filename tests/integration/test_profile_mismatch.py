@@ -1,11 +1,11 @@
 """Teleports and locating in browsers whose window size, login or language differs from the capture profile."""
 
-import asyncio
 import json
 
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.profiles import MEMBER, club, rail
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
@@ -14,8 +14,6 @@ from waygraph.index.store import Store
 from waygraph.pipeline.browser.page.features import features
 from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -37,7 +35,7 @@ class Mapped:
             explore["storage_state"].write_text(json.dumps({"cookies": cookies, "origins": []}))
         settings = Settings(browser=LOOPBACK_ONLY, explore=explore)
         store = Store.open(str(folder / "maps"), create=True)
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         self.key = capture.site
         self.maps = StoreMap(store.location)
@@ -66,7 +64,7 @@ class Mapped:
     def _walk(self, names, member, allow_goto, profile):
         async def run():
             ended = {}
-            async with launch(LOOPBACK_ONLY) as browser:
+            async with shared_browser() as browser:
                 context = await browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **profile})
                 if member:
                     await context.add_cookies([COOKIE])
@@ -88,7 +86,7 @@ class Mapped:
                     ended[name] = result.outcome, self._profiled.seen(self._path(page.url), said), at
             return ended
 
-        return asyncio.run(run())
+        return BROWSERS.run(run())
 
 
 @pytest.fixture(scope="module")
