@@ -22,7 +22,7 @@ def told(url, steps, candidates=(), segments=(), **more):
             for name, place in candidates
         ],
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
-        "hidden": [], "links": [], "linksCut": 0, "linkedData": [],
+        "hidden": [], "links": [], "linksCut": 0,
         "settled": {"capped": False, "waited": False, "waiting": [], "ended": []},
         "opened": 0, "tabs": [], "stopped": [], "dialogs": [],
         "storage": {"local": {}, "session": {}}, "password": False, "login": False,
