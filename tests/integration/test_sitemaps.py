@@ -87,7 +87,7 @@ def test_the_pages_of_all_files_that_a_site_names_are_leads_and_none_is_loaded()
     assert requested == set(pages) - {"/private/map"}
     # Out of scope: one file and one page. Refused: one file by robots.txt; a page by that, and one since it logs out.
     assert sitemap_counts(capture) == {"files": 6, "pages": 7, "foreign": 2, "refused": 3, "repeated": 1}
-    assert all(lead.state == capture.graph.start.id for lead in capture.leads.values() if not lead.is_linked)
+    assert all(lead.state == capture.graph.start for lead in capture.leads.values() if not lead.is_linked)
 
 
 def test_without_a_named_sitemap_the_usual_place_is_tried_and_links_get_the_dates():
