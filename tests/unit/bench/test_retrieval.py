@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bench.retrieval import lexical, metrics, queries, walks
+from bench.retrieval.leads import paired
 from bench.retrieval.lexical import BM25
 from bench.retrieval.maps import SITES, names, path_of
 from bench.retrieval.metrics import area_under_curve, bootstrap, ndcg_at, ranks_of, recall_at
@@ -137,6 +138,23 @@ def test_scores_are_those_of_exact_maxsim():
     pages = [chance.normal(size=(n, 8)).astype(np.float32) for n in (2, 1, 5)]
     expected = [[exact_maxsim(query, page) for page in pages] for query in queries_]
     assert np.allclose(maxsim(queries_, pages), expected, atol=1e-5)
+
+
+def test_two_builds_are_compared_question_by_question():
+    def ranks(*found):
+        rows = [{"ask": ask, "rank": rank, "visited": seen, "lead": True} for ask, rank, seen in found]
+        return [{"site": "shop", "questions": rows}]
+
+    before, now = (
+        ranks(("a", 1, True), ("b", 30, False), ("c", 12, True)),
+        ranks(("a", 2, True), ("b", 9, False), ("c", 10, True), ("new", 1, True)),
+    )
+    assert paired(now, before) == [
+        "visited pages @1: 1 -> 0 of 2 (lost 1, won 0)",
+        "visited pages @10: 1 -> 2 of 2 (lost 0, won 1)",
+        "leads alone @1: 0 -> 0 of 1 (lost 0, won 0)",
+        "leads alone @10: 0 -> 1 of 1 (lost 0, won 1)",
+    ]
 
 
 def test_a_lead_is_compared_with_the_path_of_a_target():
