@@ -28,8 +28,10 @@ const dropLater = (id) => {
   later.delete(/** @type {any} */ (id));
   return started.get(/** @type {any} */ (id)) ?? id;
 };
+/** Intervals that were set aside and run now, because the page waits. @type {Set<number>} */
+const ticking = lasting(new Set());
 /** @param {number} until */
-const hasLaterTimers = (until) => [...later.values()].some(({ due }) => due <= until);
+const hasLaterTimers = (until) => ticking.size > 0 || [...later.values()].some(({ due }) => due <= until);
 /** Start the timers that are due until a time. @param {number} until */
 const startLaterTimers = (until) => {
   for (const [id, { due, start }] of [...later]) {
@@ -136,12 +138,22 @@ if (nativeIdle) {
     if (window[KEY].guarded && length >= POLLER_MS) pollers.add(id);
     return id;
   };
-  return window[KEY].guarded && length >= LONG_INTERVAL_MS ? setAside(now() + length, start) : start();
+  if (!window[KEY].guarded || length < LONG_INTERVAL_MS) return start();
+  return setAside(now() + length, () => {
+    const id = start();
+    ticking.add(id);
+    return id;
+  });
 };
-window.clearInterval = (id) => nativeClearInterval(dropLater(id));
+window.clearInterval = (id) => {
+  const own = dropLater(id);
+  ticking.delete(/** @type {any} */ (own));
+  nativeClearInterval(own);
+};
 /** Clear the timers that would change the settled page; those that were set aside never run. */
 const clearPollers = () => {
   later.clear();
+  ticking.clear();
   for (const id of pollers) nativeClearInterval(id);
   pollers.clear();
 };

@@ -27,6 +27,7 @@ const noteProgress = ({ type, target }) => {
 };
 /** Whether a progress bar shows that something is under way, and not an amount. @param {any} bar */
 const isUnderWay = (bar) => {
+  if (!progressed.has(bar) && activity.hasIntervals) progressed.set(bar, now()); // it may move with the next tick
   const value = bar.localName === "progress" ? bar.getAttribute("value") : bar.getAttribute("aria-valuenow");
   if (value === null) return true;
   const end = parseFloat(bar.getAttribute("max") ?? bar.getAttribute("aria-valuemax") ?? (bar.localName === "progress" ? "1" : "100"));
