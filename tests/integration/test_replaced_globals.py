@@ -19,7 +19,7 @@ from waygraph.sdk.teleport import teleport
 def mapped(tmp_path_factory):
     with FixtureServer(replaced.pages()) as site:
         store = Store.open(str(tmp_path_factory.mktemp("replaced") / "maps"), create=True)
-        capture = explore(site.url, depth=3, robots=False, blobs=store.blobs)
+        capture = explore(site.url, blobs=store.blobs, depth=3, robots=False)
         store.publish(draft_from_capture(capture, Settings(), pages={}))
         with StoreMap(store.location) as source:
             yield site, capture, source
