@@ -169,14 +169,14 @@
   // The page's DevTools session sees none of these: a shared worker belongs to several pages and hence to no session, and
   // the other APIs use sockets of their own. Browsers exist that lack them, hence pages must work without them.
   // `fetchLater` sends when its document is left, which is when the visit of the next document begins.
-  const { SharedWorker, RTCPeerConnection } = globalThis;
+  const { RTCPeerConnection } = globalThis;
   for (const api of [
     "SharedWorker", "WebTransport", "WebSocketStream", "RTCPeerConnection", "webkitRTCPeerConnection", "fetchLater",
   ]) {
     delete globalThis[api];
   }
   // Of two of them applications make one when they start, and go on before it answers. Theirs never answers.
-  if (SharedWorker) {
+  if (isPage) { // also where the browser was started without shared workers
     const { port1 } = new MessageChannel(); // its other port listens to nothing
     globalThis.SharedWorker = class SharedWorker extends EventTarget {
       onerror = null;
