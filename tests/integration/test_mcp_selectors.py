@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from playwright.async_api import Error, Frame, Page
+from playwright.async_api import Error, Page
 
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.exploring import ExploredShop
@@ -19,19 +18,29 @@ from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
 from waygraph.serve.mcp.selectors import selector_of
 
-#: The element of a recorded path, through open shadow roots.
-ELEMENT = r"""(path) => {
-  let at = document;
-  for (const [i, hop] of path.split(" >>> ").entries()) {
-    if (i > 0) at = at && at.shadowRoot;
-    for (const step of hop.split("/").slice(1)) {
-      const [, foreign, local, index] = /^(?:\*\[name\(\)="(.*)"\]|([^[]+))\[(\d+)\]$/.exec(step) || [];
-      if (!at || !index) return null;
-      const isOne = (child) => (foreign ? child.nodeName === foreign : child.localName === local);
-      at = [...at.children].filter(isOne)[index - 1];
+#: Whether each found element is the recorded one. Its paths, of the frames that contain it and its own, lead through
+#: open shadow roots. Null where the page's scripts cannot reach the recorded element.
+COMPARE = r"""(found, [frames, path]) => {
+  const resolve = (document, path) => {
+    let at = document;
+    for (const [i, hop] of path.split(" >>> ").entries()) {
+      if (i > 0) at = at && at.shadowRoot;
+      for (const step of hop.split("/").slice(1)) {
+        const [, foreign, local, index] = /^(?:\*\[name\(\)="(.*)"\]|([^[]+))\[(\d+)\]$/.exec(step) || [];
+        if (!at || !index) return null;
+        const isOne = (child) => (foreign ? child.nodeName === foreign : child.localName === local);
+        at = [...at.children].filter(isOne)[index - 1];
+      }
     }
+    return at;
+  };
+  let inner = top.document;
+  for (const frame of frames) {
+    const owner = inner && resolve(inner, frame);
+    inner = owner && /^i?frame$/.test(owner.localName) ? owner.contentDocument : null;
   }
-  return at;
+  const recorded = inner && resolve(inner, path);
+  return recorded ? found.map((element) => element === recorded) : null;
 }"""
 
 ODD_NAMES = [
@@ -55,51 +64,38 @@ ODD_PAGES = {
 }
 
 
-async def element_of(page: Page, action: Action) -> tuple[Frame, Any] | None:
-    """Return the recorded element with its frame; None if the page's scripts cannot reach it."""
-    frame: Frame | None = page.main_frame
-    for path in action.frame:
-        assert frame is not None
-        owner = (await frame.evaluate_handle(ELEMENT, path)).as_element()
-        frame = await owner.content_frame() if owner else None
-    if frame is None:
-        return None
-    element = (await frame.evaluate_handle(ELEMENT, action.xpath)).as_element()
-    return None if element is None else (frame, element)
-
-
 async def judge(page: Page, action: Action) -> str:
     """Return whether the selector of an action finds its element: `right`, or what is wrong."""
-    recorded = await element_of(page, action)
-    selector = selector_of(ActionModel.model_validate(action.to_json()))
-    if recorded is None or not selector:
+    recorded = [list(action.frame), action.xpath]
+    if await page.evaluate(f"(recorded) => ({COMPARE})([], recorded)", recorded) is None:
         return "not in the document"
-    frame, element = recorded
+    selector = selector_of(ActionModel.model_validate(action.to_json()))
+    if not selector:
+        return "not in the document"
     try:
-        found = await page.locator(selector).element_handles()
+        same = await page.locator(selector).evaluate_all(COMPARE, recorded)
     except Error as error:
         return f"refused: {error.message}"
-    same = [await each.owner_frame() == frame and await each.evaluate("(a, b) => a === b", element) for each in found]
     return {(True,): "right", (): "nothing"}.get(tuple(same), "another element" if len(same) == 1 else "several")
 
 
 async def judged(url: str, paths: Iterable[str]) -> dict[tuple[str, Action], str]:
     options = SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings())
     found = {}
-    for path in paths:
-        page = await GuardedPage.open(
-            await BROWSERS.browser(),
-            ContextOptions(CaptureProfile(), user_agent="waygraph-test"),
-            settings=LOOPBACK_ONLY,
-            snapshot_options=options,
-            document_policy=lambda _: None,
-        )
-        try:
+    page = await GuardedPage.open(
+        await BROWSERS.browser(),
+        ContextOptions(CaptureProfile(), user_agent="waygraph-test"),
+        settings=LOOPBACK_ONLY,
+        snapshot_options=options,
+        document_policy=lambda _: None,
+    )
+    try:
+        for path in paths:
             snapshot = (await page.view.goto(f"{url.rstrip('/')}{path}")).snapshot
             for candidate in snapshot.candidates:
                 found[path, candidate.action] = await judge(page.page, candidate.action)
-        finally:
-            await page.close()
+    finally:
+        await page.close()
     return found
 
 

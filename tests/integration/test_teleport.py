@@ -1,6 +1,5 @@
 """A teleport arrives where it reports, and reports when it does not arrive."""
 
-import asyncio
 import os
 import random
 from contextlib import asynccontextmanager, contextmanager
@@ -8,12 +7,12 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
 from tests.ground_truth.demo_shop import truth
 from tests.ground_truth.match import match_states
 from waygraph import Waygraph
 from waygraph.core.errors import EnvironmentMissing, NoPath, NotFound
-from waygraph.pipeline.browser.process.launch import ARGUMENTS, find_browser, launch
+from waygraph.pipeline.browser.process.launch import ARGUMENTS, find_browser
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.sync_page import run
 from waygraph.sdk.teleport import teleport
@@ -31,7 +30,7 @@ def maps(shop_store):
 @asynccontextmanager
 async def open_page(shop):
     """Open a page with the capture profile of the map."""
-    async with launch(LOOPBACK_ONLY) as browser:
+    async with shared_browser() as browser:
         context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
         yield await context.new_page()
 
@@ -84,7 +83,7 @@ def test_random_teleports_arrive(shop, maps):
                 await close_other_tabs(page)
         return problems
 
-    assert asyncio.run(walk_all()) == []
+    assert BROWSERS.run(walk_all()) == []
 
 
 async def close_other_tabs(page):
@@ -99,7 +98,7 @@ def test_a_teleport_starts_from_any_page_of_the_site(shop, maps, ids):
             await page.goto(shop.site.url + "help/returns")
             return await teleport(page, maps, shop.capture.site, ids["admin/settings"])
 
-    result = asyncio.run(walk())
+    result = BROWSERS.run(walk())
     assert (result.outcome, result.node_id) == ("arrived", ids["admin/settings"])
     assert result.steps[-1].agrees
 
@@ -119,7 +118,7 @@ def test_changed_target_page_is_never_reported_as_reached(shop, maps, ids):
             )
             return await teleport(page, maps, shop.capture.site, target)
 
-    result = asyncio.run(walk())
+    result = BROWSERS.run(walk())
     assert result.outcome == "failed"
     assert result.problem
 
@@ -138,7 +137,7 @@ def test_missing_element_is_not_replaced_by_another_one(shop, maps, ids):
             result = await teleport(page, maps, shop.capture.site, ids["p/tide-vase+reviews"])
         return result, clicked
 
-    result, clicked = asyncio.run(walk())
+    result, clicked = BROWSERS.run(walk())
     assert result.outcome != "arrived"
     assert "Renamed" not in clicked
 
@@ -150,7 +149,7 @@ def test_an_unknown_target_is_an_error(shop, maps):
             await teleport(page, maps, shop.capture.site, "0" * 32)
 
     with pytest.raises(NotFound):
-        asyncio.run(walk())
+        BROWSERS.run(walk())
 
 
 @contextmanager

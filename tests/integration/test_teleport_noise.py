@@ -1,18 +1,16 @@
 """A teleport arrives on pages that differ with every load, and only on the right ones."""
 
-import asyncio
 from itertools import count
 
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
+from tests.exploring import explore_with
 from tests.sites.noise import KINDS, noise_pages, noise_truth
 from tests.sites.server import FixtureServer
 from tests.sites.truth import measure
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -49,7 +47,7 @@ def noisy(tmp_path_factory):
     with FixtureServer(pages) as site:
         store = Store.open(str(tmp_path_factory.mktemp("noise") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2})
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        capture = explore_with(settings, site.url, blobs=store.blobs)
         store.publish(draft_from_capture(capture, settings, pages={}))
         found = measure(noise_truth(kinds), capture.graph, capture.observations, site.url)
         ids = {name: members[0] for name, members in found.members.items() if members}
@@ -71,7 +69,7 @@ def walk(noisy, *targets, script=""):
 
     async def run():
         ended = []
-        async with launch(LOOPBACK_ONLY) as browser:
+        async with shared_browser() as browser:
             for target in targets:
                 context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
                 page = await context.new_page()
@@ -82,7 +80,7 @@ def walk(noisy, *targets, script=""):
                 await context.close()
         return ended
 
-    return asyncio.run(run())
+    return BROWSERS.run(run())
 
 
 def test_pages_with_noise_are_reached_with_their_menus_open(noisy):
