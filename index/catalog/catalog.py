@@ -251,7 +251,11 @@ class Catalog:
             maps = {site: opened.searchable for site, opened in group.items()}
             for site, hit in search_across_maps(maps, query, fetched):
                 found[site].append(hit)
-            hits = [(site, hit) for site in found for hit in group[site].rescored(found[site], words)]
+            hits = [
+                (site, hit)
+                for site, opened in group.items()
+                for hit in opened.rescored([*found[site], *opened.found_by_words(words)], words)
+            ]
             hits.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
             best += [
                 (site, group[site].explain_hit(rank, hit, query)) for rank, (site, hit) in enumerate(hits[:k], start=1)

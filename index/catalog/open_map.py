@@ -177,11 +177,11 @@ class OpenMap:
         found = self._loaded.index.search(query, max(k, len(self._loaded.index)) if words or keep else k)
         if keep is None:
             found = list(self._candidates(found, max(k, WORDS_CANDIDATES)))
-        hits = self.rescored([*found, *self._found_by_words(words)], words)
+        hits = self.rescored([*found, *self.found_by_words(words)], words)
         kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
-    def _found_by_words(self, words: str) -> list[ScoredNode]:
+    def found_by_words(self, words: str) -> list[ScoredNode]:
         """Return the leads without vectors that show words of a query best, if the encoder's score counts words."""
         if not words or self.manifest.encoder.name not in WORDS_WEIGHTS:
             return []

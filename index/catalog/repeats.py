@@ -26,6 +26,8 @@ REPEAT_PENALTIES: dict[str, tuple[float, float]] = {"text": (0.1, 0.2)}
 REFUSED_PENALTIES: dict[str, float] = {"text": 0.3}
 #: How far a copy stays behind the visited page that it is a copy of.
 _BEHIND = 1e-4
+#: Shorter names, such as "2" and "A", are in nearly every title.
+_MIN_NAME = 3
 
 
 def page_key(url: str, title: str) -> tuple[str, str]:
@@ -74,23 +76,26 @@ def places_of(states_and_leads: Iterable[Node | Lead]) -> dict[str, Place]:
         if isinstance(each, Node):
             for template, _ in url_templates(each.url):
                 visited[template].append(each)
+    titles = {template: "\n".join(node.title.casefold() for node in nodes) for template, nodes in visited.items()}
     found = {}
     for each in every:
         if isinstance(each, Lead):
             key = page_key(each.url, each.title)
             page = pages.setdefault(key if key in pages else each.title.casefold(), len(pages))
-            found[each.id] = Place(page, (False, 0, 0), True, bool(each.refusal), _copied(each, visited))
+            found[each.id] = Place(page, (False, 0, 0), True, bool(each.refusal), _copied(each, visited, titles))
         else:
             page = pages.setdefault(page_key(each.url, each.title), len(pages))
             found[each.id] = Place(page, (not each.addressable, len(each.url), each.depth))
     return found
 
 
-def _copied(lead: Lead, visited: Mapping[Template, Sequence[Node]]) -> tuple[str, ...]:
-    if not lead.names:
+def _copied(lead: Lead, visited: Mapping[Template, Sequence[Node]], titles: Mapping[Template, str]) -> tuple[str, ...]:
+    """Return the states that a lead is a copy of. `titles` has those of each template, so that few are compared."""
+    name = lead.names[0].casefold() if lead.names else ""
+    if len(name) < _MIN_NAME:
         return ()
-    name = lead.names[0].casefold()
-    alike = (node for template, _ in url_templates(lead.url) for node in visited.get(template, ()))
+    templates = (template for template, _ in url_templates(lead.url) if name in titles.get(template, ""))
+    alike = (node for template in templates for node in visited[template])
     return tuple(dict.fromkeys(node.id for node in alike if name in node.title.casefold()))
 
 

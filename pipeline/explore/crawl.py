@@ -15,6 +15,7 @@ from itertools import chain, islice
 
 from waygraph.core.errors import BrowserFailure, LoggedOut
 from waygraph.core.settings import ExploreSettings
+from waygraph.core.urls import site_key
 from waygraph.index.graph import Observation, PathStep, similarity
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.checkpoint.journal import Journal
@@ -43,6 +44,8 @@ from waygraph.pipeline.explore.session.start import Start
 
 #: Number of commits in a round between checkpoints. A resumed run commits at most these again.
 _COMMITS_PER_CHECKPOINT = 500
+#: Hosts that only links which no element shows name: their robots.txt is read, of further ones it is not.
+_MAX_HIDDEN_HOSTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class Crawl:
         self._on_state = on_state
         self._reported_states = 0
         self._resumed = parts.resumed
+        self._hidden_hosts: set[str] = set()
         self.cut_at: int | None = None
         self._unperformed: Sequence[WorkItem] = ()
         """Items of the last round that were not performed, since the run was interrupted in it."""
@@ -228,7 +232,9 @@ class Crawl:
         self._commit_probes(new)
         self._parts.rates.begin_round()
         if self._parts.start.robots is not None:
-            await self._parts.start.robots.prefetch(self._links(new))
+            await self._run(self._parts.start.robots.prefetch(self._links(new)))
+            if self._parts.limits.are_reached():
+                return None
         for state in new:
             frontier.add(state)
         self._parts.siblings.keep(frontier.states_with_pending())
@@ -307,9 +313,17 @@ class Crawl:
         """Yield the link targets of states within the scope, also of links that no element shows."""
         for state in states:
             seen = self._snapshots.get(state.id)
-            for url in chain((each.action.target for each in seen.candidates), (link.url for link in seen.links)):
+            hidden = (link.url for link in seen.links if self._is_of_few_hosts(link.url))
+            for url in chain((each.action.target for each in seen.candidates), hidden):
                 if self._parts.start.scope.refuse_url(url) is None:
                     yield url
+
+    def _is_of_few_hosts(self, url: str) -> bool:
+        """Return whether a link that no element shows is of the first hosts that such links name."""
+        host = site_key(url)
+        if len(self._hidden_hosts) < _MAX_HIDDEN_HOSTS:
+            self._hidden_hosts.add(host)
+        return host in self._hidden_hosts
 
     def _states_not_added(self) -> list[State]:
         """Return the states whose elements are not part of the frontier, since they are new or too deep."""

@@ -121,7 +121,8 @@ async def explore_site(
         listing = await asyncio.to_thread(opened.listing)
         if listing is None:
             listing = await read_listing(start, explore, pacer, stop)
-            await opened.record_listing(listing)
+            if stop is None or not stop.is_set():  # else a resumed run reads it to its end
+                await opened.record_listing(listing)
         if prior is not None:
             listed_counters = Counter(listing.counters)
             listed_counters["refresh/listed_as_changed"] += prior.heed_dates(listing)

@@ -20,7 +20,7 @@ def test_addresses_that_end_the_session_are_not_requested_though_no_name_says_so
     assert len(refused) == len(ENDS)
 
 
-@pytest.mark.parametrize("asks", ["redirect", "welcome"])
+@pytest.mark.parametrize("asks", ["redirect", "welcome", "in place"])
 @pytest.mark.parametrize("expires_after", [6, 11])
 def test_a_session_that_expires_ends_the_run_and_nothing_that_visitors_see_is_in_the_map(tmp_path, asks, expires_after):
     with SignedInSite(expires_after=expires_after, asks=asks) as site:

@@ -50,6 +50,8 @@ class SignedInSite(FixtureServer):
         if not self._knows(request):
             if self.asks == "redirect":
                 return Page(redirect="/login")
+            if self.asks == "in place":
+                return self._login(request)
             return _shown("Welcome", "<p>What everybody sees.</p>", is_signed_in=False)
         self.documents += 1
         self.is_alive = self.documents < self.expires_after

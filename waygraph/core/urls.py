@@ -143,15 +143,20 @@ def is_route(fragment: str) -> bool:
 
     >>> [is_route(fragment) for fragment in ("/list", "!about", "tab=orders", "View:uri=x", "orders", "fn:1")]
     [True, True, True, True, False, False]
+    >>> is_route("state=9f&session_state=ab&code=zz")
+    False
     >>> [is_route(fragment) for fragment in (":~:text=word", "access_token=x&state=y", "utm_source=mail")]
     [False, False, False]
     """
     if not _ROUTE.match(fragment) or fragment.startswith(":~:"):
         return False
+    if fragment[0] in "/!":
+        return True
+    names = {key.lower() for key, _ in parse_qsl(fragment.lstrip("?&"))}
+    if "session_state" in names or ("state" in names and names & {"code", "error", "iss"}):
+        return False  # the answer of an OpenID provider, which differs each time
     no_view = (*SECRET_PARAMETERS, *TRACKING_PARAMETERS)
-    return fragment[0] in "/!" or not any(
-        fnmatchcase(key.lower(), glob) for key, _ in parse_qsl(fragment.lstrip("?&")) for glob in no_view
-    )
+    return not any(fnmatchcase(name, glob) for name in names for glob in no_view)
 
 
 _PATH_SAFE = "/:@!$&'()*+,;=~-._"

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from waygraph.core.text import replace_surrogates
+
 #: Objects that are looked at, names and URLs that are kept, and characters of each.
 _MAX_OBJECTS, _MAX_PAGES, _MAX_NAME, _MAX_URL = 2_000, 20, 300, 8_192
 _TEMPLATE_PARAMETER = re.compile(r"\{[^{}]*\}")
@@ -36,8 +38,8 @@ def named_pages(documents: Iterable[str], base: str) -> tuple[tuple[str, str], .
             continue
         for node in _objects(parsed):
             for url, name in _pages_of(node):
-                if (resolved := _resolved(base, url)) and len(found) < _MAX_PAGES:
-                    found.setdefault(resolved, " ".join(name.split())[:_MAX_NAME])
+                if (resolved := replace_surrogates(_resolved(base, url))) and len(found) < _MAX_PAGES:
+                    found.setdefault(resolved, replace_surrogates(" ".join(name.split())[:_MAX_NAME]))
     return tuple(found.items())
 
 

@@ -145,7 +145,7 @@ class PageObserver:
             await self._evaluator.evaluate(f"() => {WAYGRAPH}?.waitUntilDrawn()", None)
 
     def _note_waits(self, result: Mapping[str, Any]) -> None:
-        self._options.waits.note(result["settled"]["waiting"], result["settled"]["ended"])
+        self._options.waits.note(self._page.url, result["settled"]["waiting"], result["settled"]["ended"])
 
     def _parse(self, result: Mapping[str, Any]) -> Snapshot:
         self.has_canvas = result["hasCanvas"]

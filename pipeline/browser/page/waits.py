@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 
-#: A sign that stayed in this many documents, and never went away, is part of the design: a turning logo, a sentinel.
+#: A sign that stayed in the documents of this many URLs, and never went away, is part of the design: a turning logo.
 _MIN_LASTING = 2
 _MAX_SIGNS = 200
 
@@ -17,16 +17,17 @@ class WaitMemory:
     """
 
     def __init__(self) -> None:
-        self._stayed: Counter[str] = Counter()
+        self._stayed: defaultdict[str, set[str]] = defaultdict(set)
         self._ended: set[str] = set()
 
-    def note(self, waiting: Iterable[str], ended: Iterable[str]) -> None:
-        """Note the signs that a document still showed after the longest wait, and those that went away."""
+    def note(self, url: str, waiting: Iterable[str], ended: Iterable[str]) -> None:
+        """Note the signs that a document of a URL still showed after the longest wait, and those that went away."""
         self._ended.update(ended)
-        self._stayed.update(waiting)
+        for name in waiting:
+            self._stayed[name].add(url)
 
     @property
     def lasting(self) -> list[str]:
         """Signs that nothing waits for."""
-        stayed = (name for name, count in self._stayed.items() if count >= _MIN_LASTING and name not in self._ended)
+        stayed = (name for name, urls in self._stayed.items() if len(urls) >= _MIN_LASTING and name not in self._ended)
         return sorted(stayed)[:_MAX_SIGNS]

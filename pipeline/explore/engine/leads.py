@@ -35,8 +35,6 @@ MAX_NAMES = 4
 MAX_REFUSED = 50
 #: Bytes of a lead beside its URL, which its action repeats: names, context, and path of the link.
 _BYTES_PER_LEAD = 400
-#: Pages that only the site lists, which are mostly records: at least that many, and more for larger maps.
-_MIN_LISTED, _LISTED_PER_STATE = 1_000, 50
 #: Place of links that no element of the page shows, see `places`.
 _NO_PLACE = "/hidden"
 _NO_BOX = Box(0, 0, 0, 0)
@@ -183,12 +181,10 @@ def collect_leads(sources: LeadSources, budget: int, counters: Counter[str]) -> 
     leads = {lead.id: listed.completed(lead) for lead in linked.values()}
     counters["leads/hidden"] += sum(lead.hidden for lead in leads.values())
     room = budget - sum(map(_size, chosen))
-    places_left = max(_MIN_LISTED, _LISTED_PER_STATE * len(sources.states))
     visited = (state.url for state in sources.states.values())
     for page in listed.most_novel_first(targets.is_known, visited, sources.refuse_url, counters):
         room -= _size(page.url)
-        places_left -= 1
-        if room < 0 or places_left < 0:
+        if room < 0:
             left_out[folder_of(group_of(page.url))] += 1
             continue
         lead = listed.lead(page, sources.normalize(page.url), next(iter(sources.states)))
@@ -273,12 +269,12 @@ class _Targets:
         elif target.hidden and not hidden:
             target.state, target.number, target.hidden = state, number, False
             target.refusal, target.names = self._refusal(seen, number), [name] if name else []
-        elif target.hidden == hidden and name and name not in target.names and len(target.names) < MAX_NAMES:
-            if target.refusal and not self._refusal(seen, number):
+        elif target.hidden == hidden:
+            lifts = bool(target.refusal) and not self._refusal(seen, number)
+            if lifts:
                 target.state, target.number, target.refusal = state, number, ""
-                target.names.insert(0, name)
-            else:
-                target.names.append(name)
+            if name and name not in target.names and (lifts or len(target.names) < MAX_NAMES):
+                target.names.insert(0 if lifts else len(target.names), name)
 
     def _refusal(self, seen: Snapshot, number: int) -> str:
         refusal = self._sources.refuse(_candidate(seen, number), seen)

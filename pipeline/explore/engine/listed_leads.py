@@ -96,7 +96,7 @@ class ListedLeads:
             heading="",
             description="",
             state=start,
-            action=Action("goto", url=page.url),
+            action=Action("goto", url=page.url if "#" in url else page.url.partition("#")[0]),
             depth=1,
             lastmod=page.lastmod,
         )

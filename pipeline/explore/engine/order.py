@@ -183,6 +183,8 @@ class NoveltyOrder:
             self._offered.add(target)
         if self._wanted_targets and target in self._wanted_targets:
             self._wanted.append(item)
+        elif target in self._targets:
+            self._known_targets.append(item)
         else:
             self._groups.setdefault(item.kind, deque()).append(item)
         self._pending += 1
@@ -295,6 +297,7 @@ class NoveltyOrder:
             "model": self._model.to_checkpoint(),
             "shown": self._shown.to_checkpoint(),
             "targets": pack_numbers(self._targets),
+            "offered": pack_numbers(self._offered),
             "known_targets": [[item.state, item.element] for item in self._known_targets],
             "wanted": sorted(self._wanted_targets),
         }
@@ -314,7 +317,9 @@ class NoveltyOrder:
             else:
                 known[place] = item
                 self._pending += 1
-        self._known_targets = [known[place] for place in sorted(known)]
+        self._known_targets += [known[place] for place in sorted(known)]
+        # Keys of links may have changed since their items were added.
+        self._offered = set(unpack_numbers(checkpoint["offered"]))
 
 
 def _links(seen: Snapshot) -> list[str]:

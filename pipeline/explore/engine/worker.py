@@ -473,6 +473,8 @@ class Worker:
         elif after.id == before.id:
             outcome = structs.replace(outcome, node_id=stage.state.id)
         else:
+            if after.url != before.url and self._context.login.may_be_signed_out(before.raw_url, after):
+                await self.loader.check_session(before.raw_url, after)
             outcome = await self._save_new_state(outcome, stage, after)
         return _Followed(outcome, after)
 

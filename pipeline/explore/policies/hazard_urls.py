@@ -34,7 +34,7 @@ _RESOURCE = re.compile(
 _IDENTIFIER = re.compile(r"\d+|(?=.*\d)[0-9a-fA-F-]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 #: A code that was made for one mail or one person. Slugs with numbers have words in them: `windows-11`.
 _CODE = re.compile(
-    r"(?=[^/]*\d)(?=[^/]*[A-Za-z])(?!(?:.*[^A-Za-z])?[A-Za-z]{4,}(?:[^A-Za-z0-9]|$))[\w.=~:+-]{6,}|\d{4,}|[A-Za-z0-9_=~+]{20,}"
+    r"(?=[^/]*\d)(?=[^/]*[A-Za-z])(?!(?:.*[^A-Za-z])?[A-Za-z]{4,}(?:[^A-Za-z0-9]|$))[\w.=~:+-]{6,}|(?!(?:19|20)\d\d$)\d{4,}|[A-Za-z0-9_=~+]{20,}"
 )
 _ID_PARAMETER = re.compile(r"(?:^|[_-])(?:id|ids|uid|pid|item|key)$|[a-z]Id$", re.IGNORECASE)
 
@@ -52,11 +52,12 @@ def hazard_in_url(url: str) -> LexiconMatch | None:
     if parts.scheme not in {"http", "https"}:
         return None
     lex = lexicon()
-    match = None if _RESOURCE.search(parts.path) else _match_path(parts.path, parts.query, lex)
+    is_text = code_words(parts.netloc.partition(".")[0]) in lex.article_paths  # `docs.example.org`
+    match = None if _RESOURCE.search(parts.path) else _match_path(parts.path, parts.query, lex, is_text=is_text)
     match = match or _match_query(parts.query, lex) or _match_login_query(parts.path, parts.query, lex)
     if match is None and is_route(parts.fragment):
         path, _, query = parts.fragment.lstrip("!").partition("?")
-        match = _match_path(path, query, lex) or _match_query(query, lex)
+        match = _match_path(path, query, lex, is_text=is_text) or _match_query(query, lex)
     elif match is None and parts.fragment and not is_below_articles(path_segments(parts.path)):
         fragment = code_words(unquote(parts.fragment))
         match = " ".join(fragment) if fragment in lex.acts else None
@@ -107,9 +108,9 @@ def _glob_at_start(act: Words) -> str:
     return f"{_any_case(act[0])}*{_any_case(act[-1])}"
 
 
-def _match_path(path: str, query: str, lex: Lexicon) -> str | None:
+def _match_path(path: str, query: str, lex: Lexicon, *, is_text: bool) -> str | None:
     segments = path_segments(path)
-    is_text = is_below_articles(segments)
+    is_text = is_text or is_below_articles(segments)
     phrases = [code_words(_SCRIPT.sub("", segment)) for segment in segments]
     for index, phrase in enumerate(phrases):
         neighbours = [segments[at] for at in (index - 1, index + 1) if 0 <= at < len(segments)]
@@ -200,7 +201,7 @@ def _match_query(query: str, lex: Lexicon) -> str | None:
 
 def _match_login_query(path: str, query: str, lex: Lexicon) -> str | None:
     """Return the parameter with which a login page ends the session: `/login?bye=1`."""
-    if not query or not has_login_address(path):
+    if not query or not has_login_address(f"http://x/{path.lstrip('/')}"):
         return None
     for key, value in parse_qsl(query, keep_blank_values=True, max_num_fields=200):
         if code_words(key) in lex.session_ends | lex.session_ends_below and value.lower() not in _OFF_VALUES:

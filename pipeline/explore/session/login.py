@@ -56,6 +56,8 @@ class LoginWatch:
     _suspects: list[str] = field(default_factory=list)
     _unchecked: Snapshot | None = None
     _login_page: Snapshot | None = None
+    _known_logins: set[str] = field(default_factory=set)
+    """Links to a login that pages showed while the session went on."""
 
     def is_suspicious(self, expected: Snapshot | None, snapshot: Snapshot) -> bool:
         """Return whether a page looks like the login page in place of the expected page.
@@ -106,12 +108,12 @@ class LoginWatch:
         """
         if not self.logged_in or self.start is None or has_login_address(requested):
             return False
-        is_led_away = url_template(requested) != url_template(snapshot.raw_url)
-        if is_led_away and (snapshot.password or has_login_address(snapshot.raw_url)):
-            return True
         if snapshot.status == HTTPStatus.UNAUTHORIZED:
             return True
-        return _offers_login(snapshot) and not _offers_login(self.start)
+        is_led_away = _place(requested) != _place(snapshot.raw_url)
+        if snapshot.password and (is_led_away or not self.start.password):
+            return True
+        return (is_led_away and has_login_address(snapshot.raw_url)) or self._offers_login_now(snapshot)
 
     def check_start(self, requested: str, snapshot: Snapshot, again: Snapshot) -> None:
         """Check the start page, which was loaded again in the restored session since another page is suspicious.
@@ -131,20 +133,27 @@ class LoginWatch:
             If the start page is what visitors see.
         """
         start = self.start
-        if start is None or (again.id == start.id and not _offers_login(again)):
+        if start is None:
             return
-        if self.is_suspicious(start, again) or self.may_be_signed_out(start.raw_url, again):
+        is_same = again.id == start.id and not self._offers_login_now(again)
+        if not is_same and (self.is_suspicious(start, again) or self.may_be_signed_out(start.raw_url, again)):
             raise LoggedOut(
                 f"{self.site} shows {snapshot.url} for {requested}, and its start page as to visitors:"
                 " the session has ended.",
                 hint=_LOG_IN_AGAIN,
             )
+        # The session goes on: what this page links to is no sign of its end.
+        self._suspects.clear()
+        self._known_logins |= _login_targets(snapshot)
+
+    def _offers_login_now(self, snapshot: Snapshot) -> bool:
+        """Return whether a page offers a login, which the start page did not, nor a page while the session went on."""
+        offered = _login_targets(snapshot) - self._known_logins
+        return bool(offered) and self.start is not None and not _login_targets(self.start)
 
     def _may_be_of_visitors(self, expected: Snapshot, snapshot: Snapshot) -> bool:
         """Return whether a page offers a login, which neither it nor the start page did before."""
-        if not self.logged_in or self.start is None or not _offers_login(snapshot):
-            return False
-        return not _offers_login(expected) and not _offers_login(self.start)
+        return self.logged_in and self._offers_login_now(snapshot) and not _login_targets(expected)
 
     def take_unchecked(self) -> Snapshot | None:
         """Return the last suspicious page that `check` was given since the last call; None if there was none."""
@@ -270,10 +279,15 @@ def sign_in_doubts(requested: str, snapshot: Snapshot, given: SessionState) -> l
     return reasons
 
 
-def _offers_login(snapshot: Snapshot) -> bool:
-    """Return whether a page has a link to a login."""
+def _place(url: str) -> tuple[str, str]:
+    """Return what two addresses of one page have in common: the template, and the route in the fragment."""
+    return url_template(url), url.partition("#")[2]
+
+
+def _login_targets(snapshot: Snapshot) -> set[str]:
+    """Return the links of a page to a login."""
     targets = (candidate.action.target for candidate in snapshot.candidates if candidate.action.kind == "click")
-    return any(has_login_address(target) for target in targets if target.startswith(("http:", "https:")))
+    return {target for target in targets if target.startswith(("http:", "https:")) and has_login_address(target)}
 
 
 def _shows(snapshot: Snapshot, signed_in: SignedIn) -> bool:

@@ -224,7 +224,9 @@ class Redactor:
             report=report,
             recognition=replace(capture.recognition, merges=merges),
             leads={
-                lead_id: self.lead(lead) for lead_id, lead in capture.leads.items() if self.url(lead.url) == lead.url
+                lead_id: self.lead(lead)
+                for lead_id, lead in capture.leads.items()
+                if self.url(lead.url) == lead.url and self.url(lead.load_url) == lead.load_url
             },
         )
 

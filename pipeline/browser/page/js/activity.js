@@ -120,12 +120,14 @@ const shapeOf = (url) => {
   }
 };
 /**
- * Note a request; returns whether it recurs, so that nothing waits for it. One that brings new elements is no repetition.
+ * Note a request; returns whether it recurs, so that nothing waits for it. One that brings new elements is no repetition,
+ * nor is one with another body: some interfaces have one address for everything.
  * @param {any} url
+ * @param {any} [body]
  * @returns {boolean}
  */
-const noteRequest = (url) => {
-  const shape = shapeOf(url);
+const noteRequest = (url, body) => {
+  const shape = shapeOf(url) + (typeof body === "string" ? `\n${body.replace(/\d+/g, "#")}` : "");
   const time = now();
   if (recurring.has(shape)) return activity.settled || time - activity.actionStart > DIRECT_MS;
   const elements = document.getElementsByTagName("*").length;
@@ -179,7 +181,7 @@ const endRequest = (request) => {
 
 // Scripts, style sheets, images and frames that a script adds are requests as well: bundlers load their chunks this way.
 const LOADING =
-  "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], :is(img, iframe)[src]:not([loading=lazy]), frame[src]";
+  "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], :is(img, iframe)[src]:not([loading=lazy], [src^='javascript:' i], [src^='about:' i]), frame[src]";
 /** @param {any} element */
 const mayLoad = (element) => {
   if (element.localName === "img") return !element.complete;
@@ -268,7 +270,7 @@ Element.prototype.attachShadow = function (/** @type {ShadowRootInit} */ init) {
 if (window.fetch) {
   const nativeFetch = window.fetch;
   window.fetch = function (...args) {
-    if (withNatives(() => noteRequest(args[0]))) return isWithheld() ? new Promise(() => {}) : nativeFetch.apply(this, args);
+    if (withNatives(() => noteRequest(args[0], args[1]?.body))) return isWithheld() ? new Promise(() => {}) : nativeFetch.apply(this, args);
     const request = {};
     beginRequest(request);
     const promise = nativeFetch.apply(this, args);
@@ -285,7 +287,7 @@ XMLHttpRequest.prototype.open = function (/** @type {any} */ ...args) {
 };
 const nativeSend = XMLHttpRequest.prototype.send;
 XMLHttpRequest.prototype.send = function (/** @type {[any]} */ ...args) {
-  if (withNatives(() => noteRequest(addresses.get(this)))) return isWithheld() ? undefined : nativeSend.apply(this, args);
+  if (withNatives(() => noteRequest(addresses.get(this), args[0]))) return isWithheld() ? undefined : nativeSend.apply(this, args);
   beginRequest(this);
   this.addEventListener("loadend", () => endRequest(this), { once: true });
   return nativeSend.apply(this, args);

@@ -59,7 +59,9 @@ const awaitEmptyFrame = (name) => {
   }
 };
 
-const IS_ROUTE = /^#[/!]/; // a fragment that names what an application shows
+/** A fragment that may name a view of an application: `is_route` in core/urls.py decides. */
+const IS_ROUTE = /^[^#]*#(?:[/!]|[?&]?[\w.:[\]-]{1,60}=[^=])/;
+const STAMPS = /=[^&]*\d{9,}[^&]*/g; // values of a query that differ at each load
 /**
  * The address of the document in a frame, if it is not the one that was loaded with the page; else "". The page's own
  * address stays the same when a link or a script loads another document into a frame, so this is part of its structure.
@@ -70,7 +72,8 @@ const IS_ROUTE = /^#[/!]/; // a fragment that names what an application shows
 const addressShown = (frame, win) => {
   const { origin, pathname, search, hash, protocol } = win.location;
   if (!protocol.startsWith("http")) return "";
-  const address = (/** @type {any} */ url) => url.origin + url.pathname + url.search + (IS_ROUTE.test(url.hash) ? url.hash : "");
+  const address = (/** @type {any} */ url) =>
+    url.origin + url.pathname + url.search.replace(STAMPS, "=") + (IS_ROUTE.test(url.hash) ? url.hash : "");
   const shown = address({ origin, pathname, search, hash });
   const isEmptyFirst = frame !== null && !frame.getAttribute("src") && !frame.getAttribute("data") && !frame.hasAttribute("srcdoc");
   const first = win.navigation?.entries()[0]?.url;

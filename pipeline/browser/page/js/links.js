@@ -39,6 +39,7 @@ const formAddress = (form, sender, attribute) => {
 const pageAddress = (element, node) => {
   const tag = element.localName;
   if (element.hasAttribute("download")) return "";
+  if (element.namespaceURI !== XHTML && tag !== "a") return ""; // an SVG image may have a style sheet
   if (tag === "form") return formMethod.call(node) === "get" ? formAddress(element, element, "action") : "";
   if (element.hasAttribute("formaction")) {
     const isGet = element.form && submissionMethod(element, NO_HANDLERS) === "get";
@@ -118,10 +119,10 @@ const otherLinks = (pass) => {
   return { links, linksCut };
 };
 /**
- * A URL without a fragment, unless that is a route of a script.
+ * A URL without a fragment, unless that may name a view.
  * @param {string} url
  */
-const withoutAnchor = (url) => url.replace(/#(?![/!]).*$/, "");
+const withoutAnchor = (url) => (IS_ROUTE.test(url) ? url : url.replace(/#.*$/, ""));
 /**
  * Whether a link is drawn, for links that no pass has visited.
  * @param {any} node

@@ -60,6 +60,10 @@ const isQuiet = (quietMs, since, code) => {
   if (time - Math.max(activity.lastCheck, since) > BUSY_MS) activity.lastChange = time;
   activity.lastCheck = time;
   for (const [request, start] of activity.inFlight) {
+    if (/** @type {any} */ (request).localName === "iframe" && !(/** @type {any} */ (request).isConnected)) {
+      activity.inFlight.delete(request); // it never loads
+      continue;
+    }
     if (time - start <= LONG_POLL_MS) continue;
     if (!isUsable() || activity.isWaiting) break; // the page needs the response
     activity.inFlight.delete(request);
@@ -210,10 +214,10 @@ const settle = async (options) => {
   }
   const waiting = capped && activity.isWaiting ? withNatives(() => signsOfWaiting(options, start + options.capMs)) : [];
   const ended = withNatives(() => [...signs].filter((sign) => !waiting.includes(sign)));
-  for (const sign of waiting) activity.lastingSigns.add(sign);
   activity.isWaiting = false;
-  if (capped && !waiting.length && options.mayExtend && withNatives(isLoading)) return "";
-  if (!capped && withNatives(() => isCodeUnconfirmed(options))) return UNCONFIRMED_CODE;
+  if (capped && options.mayExtend && withNatives(isLoading)) return "";
+  if ((!capped || waiting.length) && withNatives(() => isCodeUnconfirmed(options))) return UNCONFIRMED_CODE;
+  for (const sign of waiting) activity.lastingSigns.add(sign);
   withNatives(() => {
     markSettled();
     for (const inner of innerScripts(window)) inner.markSettled();

@@ -12,6 +12,7 @@ const LOADING_WORDS = [
 ];
 const LOADING_TEXT = new RegExp(`^(?:${LOADING_WORDS.join("|")})(?:[\\s.…\\d%]*| .{0,40}(?:…|\\.\\.\\.))$`, "iu");
 const MAX_LOADING_TEXT = 60; // characters
+const NAMED = "a, button:enabled, summary, label, option, td, th";
 const MAX_SPINNER_PX = 200;
 const MOVING_MS = 1000; // a progress bar that did not move for longer shows an amount
 const PROGRESS = "progress, [role=progressbar]";
@@ -53,20 +54,22 @@ const loadingTexts = () => {
     const text = /** @type {string} */ (node.nodeValue);
     if (text.length > 2 * MAX_LOADING_TEXT || !LOADING_TEXT.test(text.trim())) continue;
     const parent = /** @type {any} */ (node.parentElement);
-    if (parent?.textContent.trim().length <= MAX_LOADING_TEXT) found.push(parent);
+    // Names of things may be such words: "Laden" is a shop, "Starting" a value of a column.
+    if (parent?.textContent.trim().length <= MAX_LOADING_TEXT && !parent.closest(NAMED)) found.push(parent);
   }
   return found;
 };
 /** Whether the window shows nothing to use: an empty page, or one behind a splash screen. */
 const isCurtained = () => {
-  if (!isUsable()) return true;
+  if (!isUsable()) return !shadowRoots().some((root) => root.querySelector(USABLE));
   const curtain = backdropOf(document);
   return Boolean(curtain) && ![...curtain.querySelectorAll(USABLE)].some(isShown) && curtain.parentElement?.closest("[role=dialog]") === null;
 };
 /** The main part of the page, if it shows nothing. @returns {Element | undefined} */
 const emptyMain = () =>
   [...document.querySelectorAll("main, [role=main]")].find((part) =>
-    !part.textContent?.trim() && !part.querySelector("img, svg, canvas, video, iframe, input"));
+    !part.textContent?.trim() && !part.querySelector("img, svg, canvas, video, iframe, input") &&
+    !shadowRoots().some((root) => part.contains(root.host)));
 
 /** What a sign is recognised by in other documents of the site. @param {string} rule @param {any} [element] */
 const nameOfSign = (rule, element) => {

@@ -69,3 +69,9 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_is_read_without_an_exception(document):
     assert all(url.startswith(("http://", "https://")) for url, _ in named(document))
+
+
+def test_halves_of_characters_are_replaced():
+    document = '{"@type": "BreadcrumbList", "itemListElement": [{"item": "/c\\ud800", "name": "Party \\ud83d"}]}'
+    (found,) = named_pages([document], "http://x.example/")
+    assert [text.encode().decode() for text in found] == list(found)

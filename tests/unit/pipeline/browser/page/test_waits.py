@@ -5,20 +5,16 @@ from waygraph.pipeline.browser.page.waits import WaitMemory
 
 def test_a_sign_that_stayed_in_two_documents_is_waited_for_no_longer():
     waits = WaitMemory()
-    waits.note(["spinner div.logo"], [])
+    for _ in range(2):  # one page that never gets ready, loaded twice
+        waits.note("http://x.example/slow", ["spinner div.logo"], [])
     assert waits.lasting == []
-    waits.note(["spinner div.logo", "text p"], [])
+    waits.note("http://x.example/other", ["spinner div.logo", "text p"], [])
     assert waits.lasting == ["spinner div.logo"]
 
 
 def test_a_sign_that_went_away_once_is_always_waited_for():
     waits = WaitMemory()
-    waits.note([], ["text p"])
-    for _ in range(3):
-        waits.note(["text p"], [])
+    waits.note("http://x.example/0", [], ["text p"])
+    for number in range(3):
+        waits.note(f"http://x.example/{number}", ["text p"], [])
     assert waits.lasting == []
-    late = WaitMemory()
-    for _ in range(3):
-        late.note(["text p"], [])
-    late.note([], ["text p"])
-    assert late.lasting == []

@@ -282,3 +282,9 @@ def test_listed_pages_that_a_policy_refuses_are_counted_and_take_no_room():
 def test_what_is_listed_twice_has_the_name_of_one_and_the_date_of_the_other():
     lead, *more = listed({"/": ""}, [("/a", "Shoes", ""), ("/a", "Page", "2026-01-02")])
     assert (lead.names, lead.lastmod, more) == (("Shoes",), "2026-01-02", [])
+
+
+def test_a_link_without_a_name_lifts_a_refusal_too():
+    html = "<a href=/p>Buy now</a><a href=/p><img></a>"
+    (lead,) = found({"/": html}, refuse=lambda c, _: Refusal("hazard") if c.action.name else None)
+    assert (lead.refusal, lead.names) == ("", ("Buy now",))

@@ -320,3 +320,13 @@ def test_elements_that_the_user_allows_are_acted_on_without_restrictions(tmp_pat
     element = Candidate(action, "a", disabled=False, submits="", download=False, box=Box(0, 0, 1, 1))
     assert policy.refuse(element, HERE) is None
     assert not policy.is_pressed(element, HERE)
+
+
+@pytest.mark.parametrize("url", ["https://shop.example//[category]?page=2", "http://shop.example//[x?a=1"])
+def test_addresses_that_only_browsers_can_read_are_judged_without_an_error(url):
+    assert hazard_in_url(url) is None
+
+
+@pytest.mark.parametrize("url", ["http://docs.shop.example/install/upgrade", "http://shop.example/subscribe/2024"])
+def test_pages_that_tell_how_are_no_hazards(url):
+    assert hazard_in_url(url) is None

@@ -134,7 +134,8 @@ VISITOR = look("<title>Start</title><a href='/orders'>Orders</a><a href='/login'
         ("http://x/orders", page("http://x/orders", "z", status=401), True),
         ("http://x/login", LOGIN, False),
         ("http://x/orders", ORDERS, False),
-        ("http://x/settings", page("http://x/settings", "ab", password=True), False),
+        ("http://x/settings", page("http://x/settings", "ab", password=True), True),  # the start page tells
+        ("http://x/app#/orders", page("http://x/app#/login", "ab", password=True), True),
         ("http://x/old", look("<h1>New</h1>", "http://x/new"), False),
     ],
 )
@@ -170,3 +171,13 @@ def test_a_suspicious_page_on_the_way_to_a_state_is_checked_once():
     watch = LoginWatch("x", logged_in=True, start=SIGNED_IN)
     assert watch.check(ORDERS, LOGIN)
     assert (watch.take_unchecked(), watch.take_unchecked()) == (LOGIN, None)
+
+
+def test_a_session_that_goes_on_clears_the_doubts_and_its_login_links_are_no_sign():
+    watch = LoginWatch("x", logged_in=True, start=SIGNED_IN, in_a_row=2)
+    sudo = look("<h1>Confirm</h1><a href='/login'>Other account</a><input type=password>", "http://x/sudo")
+    assert watch.check(ORDERS, LOGIN)
+    watch.check_start("http://x/keys", sudo, SIGNED_IN)
+    assert watch.check(ORDERS, LOGIN)  # would be the second in a row
+    news = look("<h1>News</h1><a href='/login'>Other account</a>", "http://x/news")
+    assert not watch.may_be_signed_out("http://x/news", news)
