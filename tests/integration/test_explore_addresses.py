@@ -16,7 +16,7 @@ def explored():
 
 def test_no_request_differs_from_a_link(explored):
     _, _, requested = explored
-    assert set(requested) == {"/", "/robots.txt", *LINKS, FORMS[0]}
+    assert set(requested) == {"/", "/robots.txt", "/sitemap.xml", *LINKS, FORMS[0]}
 
 
 def test_every_page_is_a_state_and_no_link_is_dead(explored):

@@ -68,7 +68,7 @@ class SignedInSite(FixtureServer):
         return "<title>Sign in</title><h1>Sign in</h1><form><input name=user><input type=password></form>"
 
     def _end(self, request: Request) -> Page:
-        if request.path in {"/robots.txt", "/favicon.ico"}:
+        if request.path in {"/robots.txt", "/sitemap.xml", "/favicon.ico"}:
             return Page(status=404)
         self.is_alive = False
         return Page(redirect="/login")

@@ -11,6 +11,7 @@ from waygraph.core.urls import url_template
 from waygraph.index.graph import similarity
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.storage.session_file import SessionState, SignedIn
+from waygraph.pipeline.explore.policies.hazard_urls import hazard_in_url
 from waygraph.pipeline.explore.policies.login_addresses import has_login_address
 
 #: Consecutive suspicious loads of different URLs that end a run. One such page may be a part of the site that asks for
@@ -285,9 +286,10 @@ def _place(url: str) -> tuple[str, str]:
 
 
 def _login_targets(snapshot: Snapshot) -> set[str]:
-    """Return the links of a page to a login."""
-    targets = (candidate.action.target for candidate in snapshot.candidates if candidate.action.kind == "click")
-    return {target for target in targets if target.startswith(("http:", "https:")) and has_login_address(target)}
+    """Return the links of a page to a login. `/login?bye=1` ends a session and offers none."""
+    targets = {candidate.action.target for candidate in snapshot.candidates if candidate.action.kind == "click"}
+    links = (target for target in targets if target.startswith(("http:", "https:")))
+    return {target for target in links if has_login_address(target) and hazard_in_url(target) is None}
 
 
 def _shows(snapshot: Snapshot, signed_in: SignedIn) -> bool:
