@@ -98,7 +98,7 @@ def test_a_lead_is_found_by_its_name_and_marked(shop):
     _, capture, maps = shop
     hit = maps.search(capture.site, "send something back", 3).hits[0]
     assert (hit.visited, hit.title, hit.refusal) == (False, "Send something back", "")
-    private = next(hit for hit in maps.search(capture.site, "suppliers", 3).hits if hit.title == "Suppliers")
+    private = next(hit for hit in maps.search(capture.site, "suppliers", 10).hits if hit.title == "Suppliers")
     assert (private.visited, private.refusal) == (False, "robots")
     only = maps.search(capture.site, "send something back", 10, Filter(visited_only=True)).hits
     assert {hit.node_id for hit in only} == set(capture.graph.nodes)

@@ -35,7 +35,7 @@ const settleAndDigest = async (options) => {
  * @param {SnapshotOptions} options
  */
 const findAction = async (action, options) => {
-  const row = isRow(action) ? await findRow(action, options) : undefined;
+  const row = withNatives(() => isRow(action)) ? await findRow(action, options) : undefined;
   const found = withNatives(() => find(action, options, row));
   if ("isScrolled" in found) {
     await nextFrame(); // what depends on the position of the box is drawn, and changed by scripts, in frames

@@ -7,6 +7,7 @@ const nativeClearInterval = window.clearInterval.bind(window);
 const nativeRequestFrame = window.requestAnimationFrame.bind(window);
 const nativeStringify = JSON.stringify;
 const now = performance.now.bind(performance);
+const navigationEntries = performance.getEntriesByType.bind(performance, "navigation");
 
 const readProperty = Object.getOwnPropertyDescriptor;
 const writeProperty = Object.defineProperty;

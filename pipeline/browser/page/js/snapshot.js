@@ -70,7 +70,7 @@ const snapshot = (options) => {
   const banner = bannerOf(pass.candidates, pass.elements);
   if (!options.outline) addRows(pass);
   const outline = options.outline ? withCaches(() => outlineOf(pass)) : []; // first: it adds the places of frames
-  const navigation = /** @type {any} */ (performance.getEntriesByType("navigation")[0]);
+  const navigation = /** @type {any} */ (navigationEntries()[0]);
   return {
     url: location.href,
     title: squeeze(documentTitle.call(document)),
