@@ -251,6 +251,13 @@ class NoveltyModel:
 
         The first page of a context is new whatever comes after it, so its gain says nothing about the others.
 
+        Parameters
+        ----------
+        kind
+            Kinds of the link.
+        planned
+            See `expected_gain`.
+
         Returns
         -------
         tuple[float, float]
