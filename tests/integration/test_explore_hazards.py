@@ -29,7 +29,7 @@ def explore_profile(**settings):
     with FixtureServer(PAGES) as site:
         capture = explore(site.url, depth=2, **settings)
         assert site.mutations == 0
-        assert {target.partition("?")[0] for target in site.paths} <= {"/", "/robots.txt"}
+        assert {target.partition("?")[0] for target in site.paths} <= {"/", "/robots.txt", "/sitemap.xml"}
     return capture
 
 
