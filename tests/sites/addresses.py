@@ -15,7 +15,7 @@ LINKS = (
     "/shop?b=2&a=1", "/wiki?HomePage", "/service?wsdl", "/forum?/category/lamps", "/find?x=a%20b", "/find?x=c+d",
     "/list?box[]=b&box[]=a", "/image?id=1&sig=x", "/letter?token=amber", "/letter?token=birch", "/percent%",
     "/from?fbclid=abc", "/part?sid=news", "/part?sid=sport", "/by?order=name&order=date", "/by?order=date&order=name",
-    "/java;jsessionid=abc", "/latin?q=%e4", "/gap?a=1&&b=2", "/semi?a=1;b=2", "/%7euser/", "/%41bc",
+    "/java;jsessionid=abc", "/latin?q=%e4", "/gap?a=1&&b=2", "/mark?", "/semi?a=1;b=2", "/%7euser/", "/%41bc",
     "/mail?utm_source=a&id=3", "/empty?a=&b",
 )  # fmt: skip
 #: Two forms of one address, of which the server has the first only.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ _HOP_BY_HOP = frozenset(
     }
 )
 _MAX_MESSAGE_BYTES = 16 << 20
+_PATH = re.compile(rb"[/?].*", re.DOTALL)
 
 
 class MalformedTraffic(Exception):
@@ -76,11 +78,15 @@ class ProxiedRequest:
         return host, port or 80
 
     def path(self) -> bytes:
-        """Return the part of `target` after the host."""
+        """Return the part of `target` after the host, as the browser sent it.
+
+        >>> [ProxiedRequest(b"GET", b"http://x" + rest, ()).path() for rest in (b"/mark?", b"", b"?a", b"//b")]
+        [b'/mark?', b'/', b'/?a', b'//b']
+        """
         if self.target.startswith(b"/"):
             return self.target
-        parts = urlsplit(self.target)
-        return (parts.path or b"/") + (b"?" + parts.query if parts.query else b"")
+        path = _PATH.search(self.target.partition(b"://")[2])
+        return b"/" + path[0].removeprefix(b"/") if path else b"/"
 
     def head(self, *, absolute: str = "", extra: bytes = b"") -> bytes:
         """Serialise request line and headers for the next hop.
