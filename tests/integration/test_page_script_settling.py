@@ -188,7 +188,7 @@ def test_settling_waits_for_a_tip_that_stays_for_a_moment_after_the_pointer_has_
 
 def test_timers_run_in_pages_of_callers():
     async def work(page, site):
-        await page.page.evaluate("window[Symbol.for('waygraph')].guarded = false")
+        await page.page.evaluate("window['\\0waygraph'].guarded = false")
         await page.page.evaluate("new Promise(r => setTimeout(r, 1200))")
         return True
 

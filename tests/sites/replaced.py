@@ -26,6 +26,7 @@ SCRIPTS = {
     "own-json": "window.JSON = {stringify: () => 'mine', parse: () => 'mine'}",
     "own-date": "window.Date = class { now() {} }; window.Math = {max: () => 0}; window.performance = {}",
     "own-promise": "window.Promise = class { then() {} }",
+    "own-symbol": "window.Symbol = function () {}",
     "own-object": "window.Reflect = {}; window.Object = function () {}",
     "element-methods": """Element.prototype.getAttribute = Element.prototype.matches = Element.prototype.closest = () => 'mine';
         Element.prototype.getBoundingClientRect = () => ({}); window.getComputedStyle = () => ({})""",

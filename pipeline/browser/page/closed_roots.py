@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 #: Result of the in-page script while it has elements to check for closed roots.
 UNDISCLOSED_ROOTS = "undisclosed"
 _GROUP = "waygraph closed roots"
-_DISCLOSE = "function () { this.ownerDocument.defaultView[Symbol.for('waygraph')].disclose(this); }"
+_DISCLOSE = "function () { this.ownerDocument.defaultView['\\0waygraph'].disclose(this); }"
 
 
 async def disclose(devtools: CDPSession) -> int:

@@ -10,8 +10,9 @@ from importlib.resources import files
 
 from playwright.async_api import BrowserContext
 
-#: The only name that the script adds to a document.
-WAYGRAPH = "window[Symbol.for('waygraph')]"
+#: The only name that the script adds to a document. No element has such an id, and the page cannot replace a text as it
+#: can replace `Symbol`.
+WAYGRAPH = r"window['\0waygraph']"
 
 #: Parts of the in-page script in `js/`, ordered so that each part finds what it needs while it is loaded.
 SCRIPT_PARTS = (
@@ -44,8 +45,7 @@ _COMMENT_LINES = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n
 def page_script() -> str:
     """Return the script, which every observed document runs before its own scripts (in a caller's page later).
 
-    All parts share one function scope, which adds only `window[Symbol.for("waygraph")]` to the page. A second run has
-    no effect. Lines that hold only comments are removed, so that they neither take time in each document nor change the
+    All parts share one function scope, which adds only `WAYGRAPH` to the page. A second run has no effect. Lines that hold only comments are removed, so that they neither take time in each document nor change the
     hash of the script.
     """
     folder = files("waygraph.pipeline.browser.page").joinpath("js")
@@ -55,7 +55,7 @@ def page_script() -> str:
     return f"""(() => {{
 "use strict";
 const {{ {", ".join(CAPTURED)} }} = window;
-const KEY = Symbol.for("waygraph");
+const KEY = "\\0waygraph";
 if (window[KEY]) return;
 const Promise = (async () => {{}})().constructor;
 {natives}

@@ -1,4 +1,4 @@
-// Provides `window[Symbol.for("waygraph")]`: the functions that waygraph calls, and those that this script calls in other
+// Provides `window["\0waygraph"]`: the functions that waygraph calls, and those that this script calls in other
 // windows of the page.
 
 /**

@@ -1,6 +1,6 @@
 // Types of the in-page script for `tsc --checkJs`; not part of the script. All parts in js/ share one scope.
 
-declare const KEY: unique symbol;
+declare const KEY: "\0waygraph";
 
 interface Window {
   [KEY]: WaygraphScript;
@@ -14,7 +14,7 @@ interface CSSStyleDeclaration {
   scrollMarkerGroup: string;
 }
 
-/** `window[Symbol.for("waygraph")]`, see api.js. */
+/** `window["\0waygraph"]`, see api.js. */
 interface WaygraphScript {
   guarded: boolean;
   acceptsDialogs: boolean;

@@ -36,7 +36,7 @@ async () => {
     return Array.from(new Uint8Array(state.buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
   };
 
-  const snapshot = JSON.parse(await window[Symbol.for("waygraph")].observe(/*OPTIONS*/));
+  const snapshot = JSON.parse(await window["\0waygraph"].observe(/*OPTIONS*/));
   const prefixes = snapshot.documents.map((frame) => frame.map((step) => `${step} ||| `).join(""));
   const unexposed = new Set(snapshot.unexposed);
   const paths = [];
