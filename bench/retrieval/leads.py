@@ -1,6 +1,7 @@
 """Benchmark of leads beside states: whether searches still find the pages that were visited, and what leads add.
 
-    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--described] [--before FILE] [--save]
+    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--described]
+                                    [--ranks FILE] [--before FILE] [--save]
     python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] --requests FOLDER
 
 Asks the questions of `questions/` and those of `bench.function_pages` of maps that `bench.retrieval.maps` made, as the
@@ -9,8 +10,8 @@ service does: each map is encoded with the `text` encoder and published twice, w
 `--described` describes states and leads by the replies in `replies/`, where there is one to a request; those about
 leads are in `describe-leads-SITE.jsonl`. `--requests` writes the requests about the leads that questions need, and
 about as many others, as a file for a batch service.
-`--before` compares each question with the same one in a result file of another build. `--save` replaces the rows of
-these maps in bench/results/lead-words.json, or in the file that `--out` names.
+`--ranks` writes the rank of each answer, `--before` compares them with those that another build wrote. `--save`
+replaces the rows of these maps in bench/results/lead-words.json.
 """
 
 from __future__ import annotations
@@ -250,9 +251,9 @@ def main() -> None:
     parser.add_argument("--states", type=int, help="take the maps of at most this many states")
     parser.add_argument("--described", action="store_true", help="with the generated descriptions of replies/")
     parser.add_argument("--requests", type=Path, metavar="FOLDER", help="write requests about leads here, and stop")
-    parser.add_argument("--before", type=Path, help="result file of another build to compare with")
-    parser.add_argument("--out", type=Path, default=RESULT, help="file of --save")
-    parser.add_argument("--save", action="store_true", help="replace these rows in the file")
+    parser.add_argument("--ranks", type=Path, help="file for the ranks of all answers")
+    parser.add_argument("--before", type=Path, help="such a file of another build to compare with")
+    parser.add_argument("--save", action="store_true", help="replace these rows in the file of results")
     options = parser.parse_args()
 
     remembering = remembering_encoder("text", options.store)
@@ -269,16 +270,22 @@ def main() -> None:
     if not maps:
         return
     print(f"all: {json.dumps(_rounded(summary(maps)), indent=1)}")
+    compared: list[str] = []
     if options.before is not None:
-        before = json.loads(options.before.read_text(encoding="utf-8"))["results"]
-        print("\n".join(paired(maps, [row for row in before if row["limit"] == options.states])))
+        compared = paired(maps, json.loads(options.before.read_text(encoding="utf-8")))
+        print("\n".join(compared))
+    if options.ranks is not None:
+        options.ranks.write_text(json.dumps(maps), encoding="utf-8")
     if options.save:
-        rows = [{**each, **about, "summary": _rounded(summary([each]))} for each in maps]
+        rows = [
+            {key: value for key, value in each.items() if key != "questions"}
+            | {**about, "summary": _rounded(summary([each])), "paired": compared if len(maps) == 1 else []}
+            for each in maps
+        ]
         done = {(row["site"], row["limit"], row["described"]) for row in rows}
-        kept = json.loads(options.out.read_text(encoding="utf-8"))["results"] if options.out.exists() else []
-        write_result(
-            options.out, {"results": [*(r for r in kept if (r["site"], r["limit"], r["described"]) not in done), *rows]}
-        )
+        before = json.loads(RESULT.read_text(encoding="utf-8"))["results"] if RESULT.exists() else []
+        kept = [row for row in before if (row["site"], row["limit"], row["described"]) not in done]
+        write_result(RESULT, {"results": [*kept, *rows]})
 
 
 def _rounded(value: Any) -> Any:

@@ -45,8 +45,8 @@ _COMMENT_LINES = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n
 def page_script() -> str:
     """Return the script, which every observed document runs before its own scripts (in a caller's page later).
 
-    All parts share one function scope, which adds only `WAYGRAPH` to the page. A second run has no effect. Lines
-    that hold only comments are removed, so that they neither take time in each document nor change the hash of the script.
+    All parts share one function scope, which adds only `WAYGRAPH` to the page. A second run has no effect.
+    Lines that hold only comments are removed, so that they neither take time in each document nor change its hash.
     """
     folder = files("waygraph.pipeline.browser.page").joinpath("js")
     natives, *parts = (
