@@ -48,7 +48,7 @@ class ListingLimits:
     files: int = 500
     pages: int = 200_000
     total_bytes: int = 500 * 2**20
-    seconds: float = 600.0
+    seconds: float = 120.0
     file_bytes: int = MAX_BYTES
     file_urls: int = MAX_URLS
 
