@@ -108,10 +108,19 @@ LATE_TIPS = Area(
             let timer;
             timed.onmouseenter = () => { timer = setTimeout(() => say('timed-tip'), 600); };
             timed.onmouseleave = () => { clearTimeout(timer); document.querySelector('f-timed-tip')?.remove(); };
+            </script><hr><button id=worked>Tip after work</button><script>
+            worked.onpointerover = () => { for (const end = Date.now() + 1600; Date.now() < end;); };
+            worked.onmouseenter = () => { timer = setTimeout(() => say('worked-tip'), 600); };
+            worked.onmouseleave = () => { clearTimeout(timer); document.querySelector('f-worked-tip')?.remove(); };
             </script>"""
         ),
     },
-    (shows("styled-tip", by="Tip by style"), shows("timed-tip", by="Tip by timer"), states("/late-tips", 3)),
+    (
+        shows("styled-tip", by="Tip by style"),
+        shows("timed-tip", by="Tip by timer"),
+        shows("worked-tip", by="Tip after work"),
+        states("/late-tips", 4),
+    ),
 )
 
 #: No person sees these texts at once, and the browser's search finds them.

@@ -331,10 +331,22 @@ if (navigationApi) {
   }
 }
 
-for (const type of ["mousedown", "mousemove", "keydown", "popstate", "hashchange"]) {
-  window.addEventListener(type, (event) => event.isTrusted && noteAction(), { capture: true, passive: true });
-}
 const passively = { capture: true, passive: true };
+for (const type of ["mousedown", "mousemove", "keydown", "popstate", "hashchange"]) {
+  window.addEventListener(type, (event) => event.isTrusted && noteAction(), passively);
+}
+// The events of a pointer that enters an element come before its `mousemove`, and set timers. The browser dispatches them as
+// well when the element under a resting pointer changes.
+for (const kind of ["pointer", "mouse"]) {
+  let last = "";
+  for (const type of ["over", "move"]) {
+    window.addEventListener(kind + type, (/** @type {any} */ event) => {
+      const at = `${event.clientX} ${event.clientY}`;
+      if (event.isTrusted && type === "over" && at !== last) noteAction();
+      last = at;
+    }, passively);
+  }
+}
 /** Elements that were under the pointer when it was pressed. A dialog that closes gives the focus back to one. @type {WeakSet<any>} */
 const pressed = lasting(new WeakSet());
 window.addEventListener("mousedown", (event) => {

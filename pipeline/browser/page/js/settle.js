@@ -197,7 +197,15 @@ const settle = async (options) => {
   if (!keepsView) withNatives(resetView);
   let capped = false;
   let waited = false;
-  const isWholePageQuiet = () => withNatives(() => allQuiet(options, start));
+  // Styles that depend on what was laid out (scroll-driven ones, container queries) apply a frame later, which comes late on
+  // a busy machine.
+  let isDrawn = activity.settled || document.visibilityState === "hidden";
+  const draw = async () => {
+    if (await nextFrame()) await nextFrame();
+    isDrawn = true;
+  };
+  if (!isDrawn) void draw();
+  const isWholePageQuiet = () => withNatives(() => allQuiet(options, start)) && isDrawn;
   const needsSweep = () =>
     !options.hovering && !(options.outline && window.scrollY) &&
     activity.observed > activity.observedAtSweep && activity.sweeps < MAX_SWEEPS;

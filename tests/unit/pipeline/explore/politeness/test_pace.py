@@ -1,7 +1,6 @@
 """The pace of a worker: waiting for others counts neither as work nor against the time limit of an item."""
 
 import asyncio
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -54,6 +53,7 @@ async def test_a_redirect_within_a_turn_waits_for_the_delay_and_not_for_that_tur
     view, guard = SimpleNamespace(delayed_s=0.0), SimpleNamespace(hold_navigations=False)
     page = GuardedPage(None, None, view, guard, SimpleNamespace(on=lambda *_: None), pacing=mine)
     arrived = []
+    began = asyncio.get_running_loop().time()
     async with asyncio.timeout(5), mine.hold_slot(), mine.time_limit():
         async with page.view.navigation_turn("http://a.test/"):
             for path in ("", "1", "2"):
@@ -61,7 +61,8 @@ async def test_a_redirect_within_a_turn_waits_for_the_delay_and_not_for_that_tur
                 arrived.append(asyncio.get_running_loop().time())
         async with page.view.navigation_turn("http://a.test/2"):
             arrived.append(asyncio.get_running_loop().time())
-    assert all(later - earlier >= 0.099 for earlier, later in pairwise(arrived))
+    # Counted from the start: a busy machine may notice the end of one wait later than that of the next.
+    assert all(at - began >= 0.1 * turn - 0.001 for turn, at in enumerate(arrived))
     # Time before the request is sent does not count as latency of the host.
     assert 0.19 <= page.view.delayed_s < 1
 
