@@ -372,9 +372,15 @@ class Maps(LiveStore):
             If the state is unknown or was recorded without a screenshot.
         """
         with self.map_of(site) as opened:
-            observation = opened.observations.get(resolve_node_id(opened, node_id))
+            full_id = resolve_node_id(opened, node_id)
+            observation = opened.observations.get(full_id)
             if observation is None or not observation.screenshot:
-                raise NotFound(f"State {node_id} of '{site}' has no screenshot.", hint="It was recorded without one.")
+                why = (
+                    "It is known by a link and was not visited."
+                    if full_id in opened.leads
+                    else "It was recorded without one."
+                )
+                raise NotFound(f"State {node_id} of '{site}' has no screenshot.", hint=why)
             return observation.screenshot
 
     def blob(self, content_hash: str) -> bytes:

@@ -265,7 +265,7 @@ def test_descriptions_stay_with_a_map_and_are_encoded_with_it(reencode, tmp_path
     version = store.read(SITES[0])
     node_id, seen = next(iter(version.observations.items()))
     written = Description("One sees a colour.", ("which hue", "what tint", "which shade"), "m", description_key(seen))
-    store.publish(described_draft(version, {node_id: written}, {}))
+    store.publish(described_draft(version, {node_id: written}, {}, {}))
     assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "published"
     after = store.read(SITES[0])
     assert after.descriptions == {node_id: written}

@@ -14,6 +14,7 @@ import pytest
 
 from tests.s3_server import BUCKET, s3_server
 from tests.service_process import RunningService
+from waygraph.core.errors import NotFound
 from waygraph.core.schemas import WalkedStep
 from waygraph.demo_site import DemoSite
 from waygraph.index.store import Store
@@ -67,7 +68,11 @@ def test_service_answers_from_the_bucket_and_stores_feedback_there(site: str) ->
     service = RunningService(STORE)
     try:
         with Waygraph(service.url) as maps:
-            hit = maps.search(site, "shopping cart", k=1).hits[0]
+            found = maps.search(site, "shopping cart").hits
+            hit = next(hit for hit in found if hit.visited)
+            lead = next(hit for hit in found if not hit.visited)
+            with pytest.raises(NotFound, match="was not visited"):
+                maps.screenshot(site, lead.node_id)
             assert maps.screenshot(site, hit.node_id).startswith(b"\xff\xd8")
             step = maps.path(site, None, hit.node_id).steps[0]
             walked = WalkedStep(source=None, action=step.action, target=step.expected_node_id, outcome="ok")
