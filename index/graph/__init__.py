@@ -19,6 +19,7 @@ from waygraph.index.graph.model import (
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.observation import HIDDEN_ROLE, Box, Observation, Segment, SegmentCounts
 from waygraph.index.graph.recognition import Recognition, is_contradicted, is_equivalent
+from waygraph.index.graph.tool import Tool, ToolSource, tool_id
 
 __all__ = [
     "HIDDEN_ROLE",
@@ -40,6 +41,8 @@ __all__ = [
     "Recognition",
     "Segment",
     "SegmentCounts",
+    "Tool",
+    "ToolSource",
     "UrlPolicy",
     "change_digest",
     "element_hash",
@@ -52,5 +55,6 @@ __all__ = [
     "parse_start_url",
     "similarity",
     "site_key",
+    "tool_id",
     "url_template",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -13,6 +14,7 @@ from waygraph.index.graph.description import Description
 from waygraph.index.graph.model import Edge, Lead, Node
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.recognition import NO_RECOGNITION, Recognition
+from waygraph.index.graph.tool import Tool
 
 
 def to_json(
@@ -24,6 +26,7 @@ def to_json(
     recognition: Recognition = NO_RECOGNITION,
     leads: Mapping[str, Lead] = MappingProxyType({}),
     descriptions: Mapping[str, Description] = MappingProxyType({}),
+    tools: Mapping[str, Tool] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Build the canonical export: nodes sorted by id, edges by (source, target, action), without measured times.
 
@@ -43,6 +46,8 @@ def to_json(
         Known pages that were not visited.
     descriptions
         Generated descriptions by node id.
+    tools
+        What one can do on its states, by tool id.
 
     Returns
     -------
@@ -50,7 +55,7 @@ def to_json(
         The document. `openers`, `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty.
         So are `address` of a node (the URL to request, if that is not the normalised one), its `status` (of a document
         that came with an error), `merges` (snapshots that were recognised as a known state, with the reason),
-        `stands_for` (the number of pages that a state represents), `leads` and `descriptions`.
+        `stands_for` (the number of pages that a state represents), `leads`, `descriptions` and `tools`.
     """
     nodes = [_node_document(node) for _, node in sorted(graph.nodes.items())]
     edges = [_edge_document(edge) for edge in _sorted_edges(graph, inherited=inherited)]
@@ -69,6 +74,8 @@ def to_json(
             node_id: {"generated": True, "model": each.model, "sentence": each.sentence, "questions": each.questions}
             for node_id, each in sorted(descriptions.items())
         }
+    if tools:
+        document["tools"] = [tool_document(tool) for _, tool in sorted(tools.items())]
     return document
 
 
@@ -86,6 +93,13 @@ def lead_document(lead: Lead) -> dict[str, Any]:
     if lead.refusal:
         document["refusal"] = lead.refusal
     return {**document, "hidden": True} if lead.hidden else document
+
+
+def tool_document(tool: Tool) -> dict[str, Any]:
+    """Return a tool as a JSON object; what is empty or false is left out."""
+    document = {**asdict(tool), "states": list(tool.states), "schema": dict(tool.schema)}
+    document["element"] = tool.element.to_json() if tool.element else None
+    return {name: value for name, value in document.items() if value}
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from waygraph.core.errors import InvalidInput
-from waygraph.index.graph import Description, InteractionGraph, Lead, Observation, Recognition
+from waygraph.index.graph import Description, InteractionGraph, Lead, Observation, Recognition, Tool
 from waygraph.index.store.manifest import Counts, EncoderInfo, Manifest
 from waygraph.index.store.names import validate_site_key
 from waygraph.index.store.tables import blobs_of_observations
@@ -53,6 +53,8 @@ class MapDraft:
         Multi-vectors of leads by lead id; leads may lack one.
     descriptions
         Generated descriptions by node id; most maps have none.
+    tools
+        What one can do on its states, by tool id.
     """
 
     site: str
@@ -70,6 +72,7 @@ class MapDraft:
     leads: Mapping[str, Lead] = field(default_factory=dict)
     lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
+    tools: Mapping[str, Tool] = field(default_factory=dict)
 
     def check(self) -> None:
         """Reject a draft that could not be read back (InvalidInput)."""
@@ -79,6 +82,7 @@ class MapDraft:
         by_node_id: tuple[tuple[str, Iterable[str]], ...] = (
             ("an observation", self.observations), ("vectors", self.pages), ("evidence", self.recognition.states()),
             ("a description", self.descriptions.keys() - self.leads.keys()),
+            ("a tool", (state for tool in self.tools.values() for state in tool.states)),
         )  # fmt: skip
         for kind, node_ids in by_node_id:
             if unknown := sorted(set(node_ids) - set(self.graph.nodes)):
@@ -133,6 +137,7 @@ class MapDraft:
             merges=dict(sorted(Counter(merge.reason for merge in self.recognition.merges.values()).items())),
             stood_for=sum(count - 1 for count in self.recognition.stands_for.values()),
             leads=len(self.leads),
+            tools=len(self.tools),
         )
 
 
@@ -166,6 +171,8 @@ class MapVersion:
         Multi-vectors of leads by lead id; leads may lack one.
     descriptions
         Generated descriptions by node id; most maps have none.
+    tools
+        What one can do on its states, by tool id.
     """
 
     manifest: Manifest
@@ -177,3 +184,4 @@ class MapVersion:
     leads: Mapping[str, Lead] = field(default_factory=dict)
     lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
+    tools: Mapping[str, Tool] = field(default_factory=dict)

@@ -28,6 +28,8 @@ LINEAGE_FILE = "lineage.parquet"
 #: Only in versions with leads; a waygraph that does not know leads ignores both.
 LEADS_FILE = "leads.parquet"
 LEAD_VECTORS_FILE = "lead_vectors.parquet"
+#: Only in versions with tools.
+TOOLS_FILE = "tools.parquet"
 #: Only in versions with generated descriptions; a waygraph that does not know them ignores it.
 DESCRIPTIONS_FILE = "descriptions.parquet"
 

@@ -140,6 +140,8 @@ class Counts(BaseModel):
     """Pages that are no states because another state represents them (skeleton mode)."""
     leads: Count = 0
     """Known pages that were not visited."""
+    tools: Count = 0
+    """Distinct tools of its states."""
 
 
 def _checked_time(text: str) -> str:

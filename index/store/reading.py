@@ -24,6 +24,7 @@ from waygraph.index.store.layout import (
     MANIFEST_FILE,
     NODES_FILE,
     RECOGNITION_FILE,
+    TOOLS_FILE,
     VECTORS_FILE,
     manifest_path,
     version_folder,
@@ -32,6 +33,7 @@ from waygraph.index.store.leads import LEAD_SCHEMA, read_leads
 from waygraph.index.store.lineage import LINEAGE_SCHEMA, read_lineage
 from waygraph.index.store.manifest import Manifest, damaged_file
 from waygraph.index.store.recognition import RECOGNITION_SCHEMA, read_recognition
+from waygraph.index.store.tools import TOOL_SCHEMA, read_tools
 from waygraph.index.store.version_files import parse_table
 
 
@@ -86,7 +88,12 @@ def read_version(store: StoreContents, site: str, version: int | None) -> MapVer
     with _checked_table(store, manifest, DESCRIPTIONS_FILE, DESCRIPTION_SCHEMA) as table:
         checks.check_descriptions(table, pa.concat_arrays([state_ids, lead_ids]))
         descriptions = read_descriptions(table)
-    return MapVersion(manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions)
+    with _checked_table(store, manifest, TOOLS_FILE, TOOL_SCHEMA) as table:
+        checks.check_tools(table, manifest, state_ids)
+        tools = read_tools(table)
+    return MapVersion(
+        manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions, tools
+    )
 
 
 def read_observations(store: StoreContents, site: str, version: int | None) -> dict[str, Observation]:

@@ -6,6 +6,7 @@ ValueError; a version that fails one is not opened.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import get_args
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from waygraph.index.graph.model import ActionKind
+from waygraph.index.graph.tool import ToolSource
 from waygraph.index.store.descriptions import DESCRIPTION_SCHEMA
 from waygraph.index.store.leads import LEAD_SCHEMA
 from waygraph.index.store.lineage import LINEAGE_SCHEMA
@@ -21,9 +23,11 @@ from waygraph.index.store.manifest import Manifest
 from waygraph.index.store.names import DIGEST_PATTERN, STATE_ID_PATTERN
 from waygraph.index.store.recognition import RECOGNITION_SCHEMA
 from waygraph.index.store.tables import EDGE_SCHEMA, NODE_SCHEMA, VECTOR_SCHEMA
+from waygraph.index.store.tools import TOOL_SCHEMA
 
 _ID = f"^(?:{STATE_ID_PATTERN})$"
 _OPTIONAL_DIGEST = f"^(?:{DIGEST_PATTERN})?$"
+_TOOL_SOURCES = pa.array(get_args(ToolSource), pa.string())
 _ACTION_KINDS = pa.array(get_args(ActionKind), pa.string())
 #: Columns whose values may be null: a state without observation, or without evidence.
 _NULLABLE = frozenset({"observation", "evidence"})
@@ -135,6 +139,21 @@ def check_descriptions(table: pa.Table, states_and_leads: pa.Array) -> None:
     """Check the generated descriptions: each is of one state or lead."""
     check_columns(table, DESCRIPTION_SCHEMA)
     _check_known(_unique_ids(table.column("node_id"), "descriptions"), states_and_leads, "a description")
+
+
+def check_tools(table: pa.Table, manifest: Manifest, states: pa.Array) -> None:
+    """Check the tools of a version: each is of states that it has, with a schema that is a JSON object."""
+    check_columns(table, TOOL_SCHEMA)
+    _check_count(len(_unique_ids(table.column("id"), "tools")), manifest.counts.tools, "tools")
+    _check_known(pc.list_flatten(table.column("states")), states, "a tool")
+    if not pc.all(pc.greater(pc.list_value_length(table.column("states")), 0), min_count=0).as_py():
+        raise ValueError("a tool is of no state")
+    _check_actions(pc.list_flatten(table.column("element")))
+    if not pc.all(pc.is_in(table.column("source"), _TOOL_SOURCES), min_count=0).as_py():
+        raise ValueError("a tool has an unknown source")
+    for text in table.column("schema").to_pylist():
+        if not isinstance(json.loads(text), dict):
+            raise ValueError("the schema of a tool is no JSON object")  # noqa: TRY004 - as all checks do
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> None:

@@ -28,12 +28,14 @@ from waygraph.index.store.layout import (
     MANIFEST_FILE,
     NODES_FILE,
     RECOGNITION_FILE,
+    TOOLS_FILE,
     VECTORS_FILE,
 )
 from waygraph.index.store.leads import leads_table
 from waygraph.index.store.lineage import lineage_table
 from waygraph.index.store.manifest import FileEntry, Manifest, damaged_file
 from waygraph.index.store.recognition import recognition_table
+from waygraph.index.store.tools import tools_table
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -57,11 +59,13 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
     }
     recognition, lineage = recognition_table(draft.recognition), lineage_table(draft.lineage)
     leads, descriptions = leads_table(draft.leads), descriptions_table(draft.descriptions)
+    offered = tools_table(draft.tools)
     for name, rows in (
         (RECOGNITION_FILE, recognition),
         (LINEAGE_FILE, lineage),
         (LEADS_FILE, leads),
         (DESCRIPTIONS_FILE, descriptions),
+        (TOOLS_FILE, offered),
     ):
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
@@ -96,6 +100,7 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         states_and_leads = pa.concat_arrays([states, checks.check_leads(leads, manifest, states)])
         checks.check_lineage(lineage, states_and_leads)
         checks.check_descriptions(descriptions, states_and_leads)
+        checks.check_tools(offered, manifest, states)
     except ValueError as error:
         raise InvalidInput(f"The map of '{draft.site}' could not be read back: {error}.") from error
     content = manifest.to_bytes()

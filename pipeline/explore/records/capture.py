@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from waygraph.index.graph import InteractionGraph, Lead, Observation, Recognition
+from waygraph.index.graph import InteractionGraph, Lead, Observation, Recognition, Tool
 
 
 class BlobSink(Protocol):
@@ -253,6 +253,8 @@ class SiteCapture:
         Which other snapshots count as which state.
     leads
         Known pages that were not visited, by lead id.
+    tools
+        What one can do on its states, by tool id.
     """
 
     site: str
@@ -267,3 +269,4 @@ class SiteCapture:
     refreshes: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     leads: Mapping[str, Lead] = field(default_factory=dict)
+    tools: Mapping[str, Tool] = field(default_factory=dict)

@@ -64,6 +64,7 @@ def rollback_draft(version: MapVersion, current: MapVersion, diff: MapDiff) -> M
         leads=version.leads,
         lead_pages=version.lead_pages,
         descriptions=version.descriptions,
+        tools=version.tools,
     )
     return with_lineage(draft, current, diff)
 

@@ -72,6 +72,7 @@ def draft_from_capture(
         leads=dict(capture.leads),
         lead_pages=dict(lead_pages or {}),
         descriptions=dict(descriptions or {}),
+        tools=dict(capture.tools),
     )
 
 
@@ -102,6 +103,7 @@ def draft_from_version(
         leads=version.leads,
         lead_pages=dict(lead_pages),
         descriptions=version.descriptions,
+        tools=version.tools,
     )
 
 
@@ -129,6 +131,7 @@ def described_draft(
         leads=version.leads,
         lead_pages=dict(lead_pages),
         descriptions=dict(descriptions),
+        tools=version.tools,
     )
 
 

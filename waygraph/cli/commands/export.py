@@ -51,6 +51,7 @@ def export(
             inherited=inherited,
             recognition=read.recognition,
             leads=read.leads,
+            tools=read.tools,
             descriptions=read.descriptions,
         )
         content = to_bytes(document)

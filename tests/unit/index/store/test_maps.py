@@ -52,7 +52,7 @@ def test_published_map_is_read_back_equal(store):
     assert manifest.capture == {"viewport_width": 1280}
     assert manifest.counts.model_dump() == {
         "states": 2, "edges": 2, "inherited_edges": 1, "observations": 1, "pages": 1, "rows": 2, "depth": 1,
-        "merges": {}, "stood_for": 0, "leads": 0,
+        "merges": {}, "stood_for": 0, "leads": 0, "tools": 0,
     }  # fmt: skip
     assert manifest.url_policy == UrlPolicy("keep", ("sid",), raw=False)
 
