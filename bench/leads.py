@@ -164,7 +164,9 @@ def count_repeated(capture: SiteCapture) -> int:
     repeated = 0
     for url in dict.fromkeys(node.url for node in nodes.values()):
         contexts = url_contexts(url)
-        repeated += any(context in shown for context, word in contexts if word == NUMBER or word in entities)
+        repeated += any(
+            context in shown for context, word in contexts if word == NUMBER or entities.is_entity(context, word)
+        )
         shown.update(context for context, _ in contexts)
     return repeated
 

@@ -270,7 +270,7 @@ class NoveltyModel:
                 continue
             gained = self._gained.get(context, 0.0)
             further = max(0.0, gained - 1.0) / kind.prior
-            is_entity = word == NUMBER or (word > NUMBER and word in self.entities)
+            is_entity = word == NUMBER or (word > NUMBER and self.entities.is_entity(context, word))
             share, first = (REPEATED_SHARE, 1.0) if is_entity else (1.0, min(1.0, gained))
             factor = (further + PRIOR_WEIGHT * share) / (max(0.0, tried - first) + PRIOR_WEIGHT)
             factors[is_entity].append(min(1.0, factor))

@@ -200,6 +200,8 @@ class NoveltyOrder:
         size = min(max(MIN_ROUND, states // _STATES_PER_ITEM), MAX_ROUND, max(room, _STATES_PER_ITEM))
         # Wanted pages have rounds of their own: a limit cuts a round in the order of its elements.
         taken = self._take_wanted(size) or self._take_novel(size)
+        if self._pending <= room:
+            self._take_along(taken)
         self._pending -= len(taken)
         return sorted(taken, key=lambda item: (item.state, item.element))
 
@@ -233,6 +235,20 @@ class NoveltyOrder:
         count = max(size - len(taken), min(at_visited, MAX_ROUND - len(taken)))
         taken += self._known_targets[:count]
         del self._known_targets[:count]
+
+    def _take_along(self, taken: list[PendingItem]) -> None:
+        """Add what else can be done on the pages of a round without following a link: they are loaded for it anyway.
+
+        Only where the limit of states leaves room for all that is pending: what is promising goes first elsewhere.
+        """
+        visited = {item.state for item in taken}
+        for kind, items in list(self._groups.items()):
+            along = [item for item in items if item.state in visited and self._target(item) is None]
+            taken += along
+            if len(along) == len(items):
+                del self._groups[kind]
+            elif along:
+                self._groups[kind] = deque(item for item in items if item not in along)
 
     def _take(self, item: PendingItem, taken: list[PendingItem]) -> bool:
         """Add an item to the round. Return False if it only links to a page that was loaded or is planned."""

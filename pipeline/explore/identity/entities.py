@@ -99,8 +99,9 @@ class Entities:
         self._first: dict[int, int] = {}
         """By context, the first word that was voted for; 0 if there were two."""
 
-    def __contains__(self, word: int) -> bool:
-        return word in self._words
+    def is_entity(self, context: int, word: int) -> bool:
+        """Return whether a word names a thing in a context: as elsewhere on the site, or as two others do there."""
+        return word in self._words or self._first.get(context) == 0
 
     def learn(self, page: str, links: Iterable[str]) -> None:
         """Learn from the links of a page."""

@@ -18,6 +18,11 @@ def learned(pages):
     return entities
 
 
+def names(entities, word):
+    """Whether a word names a thing wherever it stands."""
+    return entities.is_entity(0, word_key(word))
+
+
 def contexts(url):
     return {context for context, word in url_contexts(SITE + url) if word != QUERY}
 
@@ -35,15 +40,23 @@ def contexts(url):
 )
 def test_what_links_carry_over_from_their_page_names_a_thing_once_two_pages_agree(page, function):
     pages = [(page.format(name), ["/wiki/Special:Upload", function.format(name)]) for name in ("Alpha", "Beta_Two")]
-    assert word_key("alpha") not in learned(pages[:1])
+    assert not names(learned(pages[:1]), "alpha")
     entities = learned(pages)
-    assert word_key("alpha") in entities
-    assert word_key("beta-two") in entities
-    assert not any(word_key(word) in entities for word in ("wiki", "Special", "Upload", "history", "gantt", "cite"))
+    assert names(entities, "alpha")
+    assert names(entities, "beta-two")
+    assert not any(names(entities, word) for word in ("wiki", "Special", "Upload", "history", "gantt", "cite"))
+
+
+def test_another_word_where_two_things_were_named_names_a_thing_as_well_but_not_elsewhere():
+    entities = learned([(f"/wiki/{name}", [f"/wiki/{name}/history"]) for name in ("Alpha", "Beta")])
+    (further,) = contexts("/wiki/Gamma/history") & contexts("/wiki/Alpha/history")
+    assert entities.is_entity(further, word_key("Gamma"))
+    assert not any(entities.is_entity(context, word_key("Gamma")) for context in contexts("/tools/Gamma"))
+    assert not names(entities, "Gamma")
 
 
 def test_links_up_to_a_folder_and_to_the_page_itself_say_nothing():
-    assert word_key("mail") not in learned([(f"/apps/{name}/rules", [f"/apps/{name}"]) for name in ("mail", "news")])
+    assert not names(learned([(f"/apps/{name}/rules", [f"/apps/{name}"]) for name in ("mail", "news")]), "mail")
 
 
 def test_pages_of_one_function_have_a_context_in_common_and_other_functions_have_not():
@@ -74,5 +87,5 @@ def test_what_is_learned_does_not_depend_on_the_order_of_pages_and_survives_a_ch
     whole = learned(pages)
     random.shuffle(pages)
     shuffled = learned(pages)
-    for word in map(word_key, "abcdefgop"):
-        assert (word in whole) == (word in resumed) == (word in shuffled)
+    for word in "abcdefgop":
+        assert names(whole, word) == names(resumed, word) == names(shuffled, word)
