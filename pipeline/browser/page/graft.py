@@ -83,6 +83,9 @@ def graft(outer: ScriptResult, inner: ScriptResult, place: Mapping[str, Any] | N
     outer["hidden"] += inner["hidden"]
     outer["links"] += inner["links"]
     outer["linksCut"] += inner["linksCut"]
+    outer["tools"] += [_tool_inside(tool, place["path"], inner["url"]) for tool in inner["tools"]]
+    outer["toolsCut"] += inner["toolsCut"]
+    outer["schemasCut"] += inner["schemasCut"]
     outer["cut"] |= inner["cut"]
     outer["password"] |= inner["password"]
     outer["login"] |= inner["login"]
@@ -99,6 +102,13 @@ def _graft_outline(outer: list[list[Any]], inner: list[list[Any]], place: Mappin
         [row_depth + depth, role, name, states, candidate + first if candidate >= 0 else -1]
         for row_depth, role, name, states, candidate in inner
     ]
+
+
+def _tool_inside(tool: Mapping[str, Any], path: Sequence[str], url: str) -> dict[str, Any]:
+    """Return a tool of a frame as one of the page around it, see `js/tools.js`."""
+    element = tool["element"]
+    placed = {**element, "frame": [*path, *element["frame"]]} if element else None
+    return {**tool, "element": placed, "url": tool["url"] or url}
 
 
 def shift_candidate(entry: list[Any], places: int, documents: int) -> list[Any]:

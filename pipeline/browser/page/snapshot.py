@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.core.urls import UrlPolicy, normalize_url
-from waygraph.index.graph import Action, BlockedRequest, Box, Segment, node_id
+from waygraph.index.graph import Action, BlockedRequest, Box, Segment, ToolSource, node_id
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
 from waygraph.pipeline.browser.page.linked_data import named_pages
 from waygraph.pipeline.browser.page.waits import WaitMemory
 
 MAX_SEGMENTS = 1_000
+#: As in `js/webmcp.js`, which counts the tools of one document and of the frames of its origin.
+MAX_TOOLS = 200
 #: Entries of the caches. Snapshots of one site have most elements in common, so their hashes and actions are shared.
 #: Boxes and candidates are not: an element that opens moves everything below it.
 _CACHE_ENTRIES = 16_384
@@ -81,6 +83,28 @@ class PageLink(Struct, frozen=True, gc=False):
     url: str
     name: str
     hidden: bool
+
+
+class PageTool(Struct, frozen=True, gc=False):
+    """A tool of a page as the in-page script describes it (`js/tools.js`); the attributes are those of `Tool`.
+
+    `schema` is JSON, and `element` an action of kind `submit`.
+    """
+
+    name: str
+    title: str
+    description: str
+    schema: str
+    source: ToolSource
+    origin: str
+    frame: str = ""
+    element: Action | None = None
+    method: str = ""
+    target: str = ""
+    read_only: bool = False
+    untrusted: bool = False
+    consequential: bool = False
+    autosubmit: bool = False
 
 
 class OutlineNode(Struct, frozen=True, gc=False):
@@ -201,6 +225,12 @@ class Snapshot:
         URLs and names of pages that its JSON-LD names, see `linked_data.py`.
     own_lists
         URLs of the feeds, and of the description of its site's search, that it names.
+    tools
+        What one can do on the page, each document's tools in turn. They are no part of what identifies a page.
+    tools_cut
+        Number of tools that were left out: those beyond the limit, and those that the page registers again and again.
+    schemas_cut
+        Number of schemas that were too large, or no objects, and are `{"type": "object"}` instead.
     """
 
     id: str
@@ -232,6 +262,9 @@ class Snapshot:
     waiting: tuple[str, ...] = ()
     named_pages: tuple[tuple[str, str], ...] = ()
     own_lists: tuple[str, ...] = ()
+    tools: tuple[PageTool, ...] = ()
+    tools_cut: int = 0
+    schemas_cut: int = 0
 
     @property
     def is_page(self) -> bool:
@@ -353,6 +386,9 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         links_cut=result["linksCut"],
         named_pages=named_pages(result["linkedData"], result["url"]),
         own_lists=tuple(result["ownLists"]),
+        tools=tuple(_tool(entry, url_policy) for entry in result["tools"][:MAX_TOOLS]),
+        tools_cut=result["toolsCut"] + max(0, len(result["tools"]) - MAX_TOOLS),
+        schemas_cut=result["schemasCut"],
         capped=result["settled"]["capped"],
         waiting=tuple(result["settled"]["waiting"]),
         opened=result["opened"],
@@ -376,6 +412,26 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
 
 def _segments(entries: Sequence[Sequence[Any]]) -> tuple[Segment, ...]:
     return tuple(Segment(text, role, Box(*box)) for text, role, *box in entries[:MAX_SEGMENTS])
+
+
+def _tool(entry: Mapping[str, Any], url_policy: UrlPolicy) -> PageTool:
+    element, url = entry["element"], entry["url"]
+    return PageTool(
+        name=entry["name"],
+        title=entry["title"],
+        description=entry["description"],
+        schema=entry["schema"],
+        source=entry["source"],
+        origin=entry["origin"],
+        frame=normalize_url(url, url_policy) if url.startswith("http") else url,
+        element=Action.from_json({"kind": "submit", **element}) if element else None,
+        method=entry["method"],
+        target=entry["target"],
+        read_only=entry["readOnly"],
+        untrusted=entry["untrusted"],
+        consequential=entry["consequential"],
+        autosubmit=entry["autosubmit"],
+    )
 
 
 def _places(result: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple[list[str], set[str]]:

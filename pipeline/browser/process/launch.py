@@ -26,6 +26,8 @@ ARGUMENTS = (
     # No traffic uses UDP, which neither the guard nor an egress proxy can intercept.
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    # Pages may declare tools. `--enable-features` would replace Playwright's own, as only the last one counts.
+    "--enable-blink-features=WebMCP",
 )
 
 #: For pages that an exploration acts on: pages open no tabs, and no worker belongs to several pages.

@@ -21,7 +21,7 @@ from waygraph.pipeline.browser.page.snapshot import Snapshot
 T = TypeVar("T")
 
 #: Large fields of a snapshot. All others form its head.
-_LARGE = ("candidates", "segments", "hidden", "links")
+_LARGE = ("candidates", "segments", "hidden", "links", "tools")
 #: Length of an MD5 hash in hex.
 _HEX = 32
 #: The fastest level takes most of the redundancy of XPaths and links, at a few milliseconds per megabyte.
@@ -103,7 +103,7 @@ def unpack_hashes(raw: bytes) -> tuple[str, ...]:
 
 def pack_snapshot(snapshot: Snapshot) -> tuple[bytes, bytes, bytes]:
     """Encode a snapshot as head, structure and compressed body."""
-    head = dataclasses.replace(snapshot, structure=(), candidates=(), segments=(), hidden=(), links=())
+    head = dataclasses.replace(snapshot, structure=(), candidates=(), segments=(), hidden=(), links=(), tools=())
     body = pack(tuple(getattr(snapshot, name) for name in _LARGE))
     return pack(head), pack_hashes(snapshot.structure), zlib.compress(body, _ZLIB_LEVEL)
 

@@ -16,7 +16,7 @@ from waygraph.pipeline.explore.records.outcome import ActionOutcome
 from waygraph.pipeline.explore.records.state import Load, State
 
 #: Version of the file. A file of another version is not resumed.
-FORMAT = 6
+FORMAT = 7
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;

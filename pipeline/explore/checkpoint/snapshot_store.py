@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def snapshot_key(snapshot: Snapshot) -> str:
-    """Return the key of a snapshot: its node id, and a hash of what the id does not cover (texts, links, title).
+    """Return the key of a snapshot: its node id, and a hash of what the id does not cover (texts, links, title, tools).
 
     One URL can show two contents in the same elements, and it is chance which of them is seen first.
     """
@@ -36,6 +36,7 @@ def snapshot_key(snapshot: Snapshot) -> str:
             (c.action, c.tag, c.disabled, c.submits, c.download, c.method, c.handler, c.icon)
             for c in snapshot.candidates
         ],
+        snapshot.tools,
     )
     return f"{snapshot.id}.{hashlib.blake2b(pack(shown), digest_size=6).hexdigest()}"
 

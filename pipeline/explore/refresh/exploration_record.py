@@ -30,7 +30,7 @@ from waygraph.pipeline.explore.records.state import Load
 T = TypeVar("T")
 
 #: Version of the content. A file of another version is not reused.
-FORMAT = 1
+FORMAT = 2
 _SCHEMA = pa.schema([("kind", pa.dictionary(pa.int8(), pa.string())), ("key", pa.binary()), ("value", pa.binary())])
 _ROWS_PER_BATCH = 1_000
 

@@ -10,6 +10,7 @@ const observe = async (options) => {
   if (typeof settled === "string") return settled;
   if (isUndisclosed(options)) return UNDISCLOSED;
   if (!options.outline) await gatherRows(options);
+  await gatherTools();
   return withNatives(() => stringify({ settled, ...snapshot(options) }));
 };
 /**
@@ -22,6 +23,7 @@ const settleAndDigest = async (options) => {
   if (typeof settled === "string") return settled;
   if (isUndisclosed(options)) return UNDISCLOSED;
   await gatherRows(options);
+  await gatherTools();
   return withNatives(() => {
     const result = { settled, digest: digest(), crossOrigin: reportCrossOrigin(), ...takeAllActivity() };
     const hasChanged = "unlessDigest" in options && (activity.movedFocus || result.digest !== options.unlessDigest);
@@ -55,7 +57,10 @@ writeProperty(window, KEY, {
     // Called by waygraph.
     observe,
     settle: settleAndDigest,
-    digest: () => withNatives(digest),
+    digest: async () => {
+      await gatherTools();
+      return withNatives(digest);
+    },
     waitUntilDrawn,
     markup: () => withNatives(markup),
     find: findAction,
@@ -68,6 +73,13 @@ writeProperty(window, KEY, {
     previousChoice: () => withNatives(previousChoice),
     pointOutside: () => withNatives(() => stringify(pointOutside())),
     hasOtherHandlers: () => withNatives(hasOtherHandlers),
+    tools: async () => {
+      await gatherTools();
+      return withNatives(() => stringify(pageTools()));
+    },
+    fillTool: (/** @type {RecordedAction} */ action, /** @type {Record<string, any>} */ values) =>
+      withNatives(() => stringify(fillTool(action, values))),
+    submitTool: (/** @type {RecordedAction} */ action) => withNatives(() => stringify(submitTool(action))),
     restoreStorage: () => withNatives(restoreStorage),
     takeSuspects: () => withNatives(takeSuspects),
     disclose: (/** @type {ShadowRoot} */ root) => withNatives(() => disclose(root)),
@@ -89,6 +101,8 @@ writeProperty(window, KEY, {
     forgetSuspects,
     readHandlers,
     isHandled,
+    mayRegister,
+    isRestless,
   },
 });
 interceptListeners(); // last: listeners that this script has added so far are not the page's

@@ -124,6 +124,8 @@ const digestDocument = () => {
 const digest = () => {
   const hash = newHash();
   hash.feed(digestDocument());
+  const tools = toolsState();
+  if (tools) hash.feed(tools);
   try {
     hash.feed(document.cookie);
     for (const storage of [localStorage, sessionStorage]) {

@@ -265,13 +265,19 @@ const listensToTouch = (element) => {
 };
 // Fields that the browser fills from a picker or from parts; typing a whole value has no effect.
 const PICKED_TYPES = new Set(["date", "time", "datetime-local", "month", "week", "color", "range"]);
+/** Dispatch the events of a changed field. @param {any} element */
+const dispatchInput = (element) => {
+  for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+};
 /**
  * Set the value of such a field.
  * @param {any} element
  * @param {string} value
+ * @returns {{ isSet?: boolean, obstacle?: [string, string] }}
  */
 const setValue = (element, value) => {
-  const proto = element.ownerDocument.defaultView.HTMLInputElement.prototype;
+  const { HTMLInputElement: input, HTMLTextAreaElement: area } = element.ownerDocument.defaultView;
+  const { prototype: proto } = element.localName === "textarea" ? area : input;
   const set = /** @type {any} */ (Object.getOwnPropertyDescriptor(proto, "value")).set; // scripts may have replaced the element's
   const before = element.value;
   set.call(element, value);
@@ -279,7 +285,7 @@ const setValue = (element, value) => {
     set.call(element, before);
     return { obstacle: ["value_rejected", `a field of type ${element.type} accepts no such value`] };
   }
-  for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+  dispatchInput(element);
   return { isSet: true };
 };
 /**
@@ -296,7 +302,7 @@ const actWithoutPointer = (element, { kind, value }) => {
     if (!option) return { obstacle: ["option_missing", `no option ${value}`] };
     if (isDisabledOption(option)) return { obstacle: ["element_disabled", "the option is disabled"] };
     option.selected = !element.multiple || !option.selected;
-    for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+    dispatchInput(element);
     return {};
   }
   element.focus({ preventScroll: true });

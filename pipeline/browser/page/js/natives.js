@@ -25,13 +25,13 @@ const isNative = (given) =>
 const BORROWED = [];
 /** @type {[any, string][]} */
 const BORROWED_NAMES = [
-  [Array.prototype, "concat entries every filter find findIndex flatMap forEach includes join map pop push reduce shift slice some sort splice unshift values"],
+  [Array.prototype, "concat entries every filter find findIndex flatMap forEach includes indexOf join map pop push reduce reverse shift slice some sort splice unshift values"],
   [Array, "from isArray"],
   [Map.prototype, "delete entries get has keys set values"],
   [Set.prototype, "add delete has values"],
   [WeakMap.prototype, "get has set"],
   [WeakSet.prototype, "add has"],
-  [String.prototype, "charCodeAt endsWith includes indexOf match matchAll padStart replace slice split startsWith toLowerCase toUpperCase toWellFormed trim"],
+  [String.prototype, "charCodeAt endsWith includes indexOf match matchAll normalize padStart replace slice split startsWith toLowerCase toUpperCase toWellFormed trim"],
   [RegExp.prototype, "exec test"],
   [Object, "assign defineProperty entries getOwnPropertyDescriptor getPrototypeOf hasOwn keys"],
   [Math, "ceil floor imul max min round"],

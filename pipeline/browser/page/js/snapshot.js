@@ -86,6 +86,7 @@ const snapshot = (options) => {
     ...(options.outline ? NO_LINKS : otherLinks(pass)),
     linkedData: linkedData(),
     ownLists: ownLists(),
+    ...pageTools(),
     outline,
     view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,

@@ -1,0 +1,213 @@
+// Provides what the controls of a page allow: its forms and groups of controls, what they are for, and a JSON Schema of their
+// inputs. The schema of a form is what the browser derives when attributes declare it as a tool, as far as that is valid
+// JSON Schema. Values of fields are never part of it.
+
+const MAX_ENUM = 500; // options of one list; of a longer one the schema says only that it is a text
+
+const formElements = formGetter("elements");
+const GROUPS = "[role=search], search, [role=form], fieldset, [role=group], [role=radiogroup], [role=toolbar]";
+const HEADINGS = "h1, h2, h3, h4, h5, h6, [role=heading]";
+/** What a form is part of, whose heading may name it. */
+const HEADED_PARTS = "dialog, [role=dialog], [role=alertdialog], section, article, li, tr, fieldset, aside, [role=region]";
+const NO_INPUTS = new Set(["hidden", "submit", "button", "reset", "image", "file"]);
+const CHOICES = new Set(["radio", "checkbox"]);
+
+/** A form, or a group of controls that belong to none. */
+/** @typedef {{ node: any, element: any, isForm: boolean, controls: any[], buttons: any[] }} ControlBox */
+
+/** Whether an agent can fill a control. @param {any} control */
+const isFillable = (control) => {
+  const tag = control.localName;
+  if (tag !== "input" && tag !== "select" && tag !== "textarea") return false;
+  if (tag === "input" && NO_INPUTS.has(control.type)) return false;
+  return !control.matches(":disabled") && (CHOICES.has(control.type) || !control.readOnly);
+};
+/** @param {any} node @param {any[]} all @returns {ControlBox} */
+const controlBox = (node, all) => ({
+  node, element: unclobbered(node), isForm: node instanceof node.ownerDocument.defaultView.HTMLFormElement,
+  controls: all.filter(isFillable), buttons: all.filter((one) => one.matches(BUTTONS)),
+});
+/**
+ * The forms of a document, and the innermost groups outside of forms that have a text field and a button.
+ * @param {Document} doc
+ * @returns {ControlBox[]}
+ */
+const controlBoxes = (doc) => {
+  const forms = inAllRoots(doc, "form").map((form) => controlBox(form, Array.from(formElements.call(form))));
+  /** @type {ControlBox[]} */
+  const groups = [];
+  for (const node of inAllRoots(doc, GROUPS).reverse()) {
+    if (groups.some((inner) => node.contains(inner.node))) continue;
+    const all = [...node.querySelectorAll(`input, select, textarea, ${BUTTONS}`)].filter((one) => !one.form);
+    const group = controlBox(node, all);
+    if (group.buttons.length > 0 && group.controls.some(isTextField)) groups.push(group);
+  }
+  return [...forms, ...groups.reverse()];
+};
+/**
+ * Whether a person can use a form: something of it is shown, and nothing keeps it from being used.
+ * @param {ControlBox} box
+ * @param {Element | null} modal The dialog that makes everything else inert.
+ */
+const isUsableForm = ({ node, element, controls, buttons }, modal) =>
+  [...controls, ...buttons].some((one) => one.checkVisibility(VISIBLE_OR_TRANSPARENT)) &&
+  (!modal || isWithin(node, modal)) && element.closest("[inert], [aria-hidden=true]") === null;
+
+// ---- names ----
+
+const ACCENTS = /[\u0300-\u036f]/g;
+/** A text as an identifier, empty if it has no letters of the alphabet. @param {string} text */
+const identifierOf = (text) =>
+  (text.normalize("NFKD").replace(ACCENTS, "").toLowerCase().match(/[a-z0-9]+/g) ?? []).join("_").slice(0, 64).replace(/_$/, "");
+/** The text of the first heading in an element. @param {any} element */
+const headingIn = (element) => {
+  const heading = element.querySelector(HEADINGS);
+  return heading ? contentText(heading) : "";
+};
+/** The heading of the part of the page that holds this form and no other. @param {any} element */
+const headingAround = (element) => {
+  const part = element.closest(HEADED_PARTS);
+  return part && part.querySelectorAll("form").length <= 1 ? headingIn(part) : "";
+};
+/**
+ * Texts that say what a form is for, the best first.
+ * @param {ControlBox} box
+ * @param {string} role
+ * @returns {string[]}
+ */
+const purposesOf = ({ node, element, isForm, controls, buttons }, role) => {
+  const legends = isForm ? [...element.querySelectorAll("legend")] : [];
+  const submit = buttons.find(isSubmit) ?? buttons[0];
+  const texts = [
+    authorName(node, role), legends.length === 1 ? contentText(legends[0]) : "", headingIn(element), headingAround(element),
+    submit ? nameOf(submit, "button") : "",
+  ];
+  const given = texts.filter((text, i) => text && texts.indexOf(text) === i);
+  return given.length > 0 ? given : controls.map(controlText).filter((text) => text).slice(0, 1);
+};
+/** Whether a button submits its form. @param {any} button */
+const isSubmit = (button) => button.type === "submit" || button.type === "image";
+/** The text that describes an element: `aria-describedby`, or `aria-description`. @param {any} element */
+const describedText = (element) =>
+  squeeze((element.ariaDescribedByElements ?? []).map(contentText).join(" ") || element.getAttribute("aria-description") || "");
+
+// ---- schemas ----
+
+/** @type {Record<string, any>} */
+const TEXT_SCHEMAS = {
+  email: { format: "email" }, url: { format: "uri" }, date: { format: "date" }, password: { format: "password" },
+  time: { pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$" }, month: { pattern: "^[0-9]{4}-(0[1-9]|1[0-2])$" },
+  week: { pattern: "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$" }, color: { pattern: "^#[0-9a-fA-F]{6}$" },
+  "datetime-local": { pattern: "^[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]$" },
+};
+/** @param {any} control */
+const numberSchema = (control) => {
+  /** @type {any} */
+  const schema = { type: "number" };
+  const isRange = control.type === "range";
+  const limit = (/** @type {string} */ name, /** @type {number} */ preset) => {
+    const value = control.getAttribute(name)?.trim();
+    return value && Number.isFinite(+value) ? +value : isRange ? preset : NaN;
+  };
+  const [minimum, maximum] = [limit("min", 0), limit("max", 100)];
+  if (Number.isFinite(minimum)) schema.minimum = minimum;
+  if (Number.isFinite(maximum)) schema.maximum = isRange ? Math.max(minimum, maximum) : maximum;
+  if (control.step.toLowerCase() === "any") return schema;
+  const step = +control.step > 0 ? +control.step : 1;
+  // Steps count from the minimum, multiples from zero.
+  const steps = Number.isFinite(minimum) ? minimum / step : 0;
+  if (Math.round(steps * 1e6) % 1e6 === 0) schema.multipleOf = step;
+  return schema;
+};
+/** @param {any} control */
+const textSchema = (control) => {
+  const { type } = control;
+  /** @type {any} */
+  const schema = { type: "string", ...(type === "email" && control.multiple ? {} : Object.hasOwn(TEXT_SCHEMAS, type) ? TEXT_SCHEMAS[type] : {}) };
+  if (control.minLength > 0) schema.minLength = control.minLength;
+  if (control.maxLength >= 0) schema.maxLength = control.maxLength;
+  if (control.localName === "input" && control.pattern && !schema.pattern) schema.pattern = `^(?:${control.pattern})$`;
+  return schema;
+};
+/**
+ * @param {[value: string, title: string][]} options
+ */
+const choiceSchema = (options) => {
+  const unique = options.filter(([value], i) => options.findIndex(([other]) => other === value) === i);
+  if (unique.length === 0 || unique.length > MAX_ENUM) return { type: "string" };
+  return {
+    type: "string",
+    anyOf: unique.map(([value, title]) => ({ type: "string", const: value, ...(title ? { title } : {}) })),
+    enum: unique.map(([value]) => value),
+  };
+};
+/** @param {any} items */
+const listSchema = (items) => ({ type: "array", items, uniqueItems: true });
+/** What the page says of a control. @param {any} control */
+const controlText = (control) => givenName(control, roleOf(control)) || fieldText(control);
+/**
+ * The schema of controls that have one name, null if no value can be given for them.
+ * @param {any[]} controls
+ */
+const propertySchema = (controls) => {
+  const [first, ...others] = controls;
+  if (others.length > 0 && (!CHOICES.has(first.type) || others.some((one) => one.type !== first.type))) return null;
+  const choices = () => choiceSchema(controls.map((one) => [one.value, controlText(one)]));
+  if (first.type === "radio") return choices();
+  if (first.type === "checkbox") return others.length > 0 ? listSchema(choices()) : { type: "boolean" };
+  if (first.localName === "select") {
+    const items = choiceSchema(Array.from(first.options, (one) => [one.value, squeeze(one.label)]));
+    return first.multiple ? listSchema(items) : items;
+  }
+  return first.type === "number" || first.type === "range" ? numberSchema(first) : textSchema(first);
+};
+/**
+ * What describes controls of one name: a choice among several is described by what holds them.
+ * @param {any[]} controls
+ */
+const propertyText = (controls) => {
+  const given = controls.map((one) => one.getAttribute("toolparamdescription")).find((text) => text);
+  if (given) return toolText(given, MAX_TOOL_TEXT);
+  const [control] = controls;
+  if (controls.length === 1 && control.type !== "radio") return controlText(control);
+  const group = control.closest("fieldset, [role=radiogroup], [role=group]");
+  return group ? authorName(group, "group") : "";
+};
+/** @param {any} control */
+const propertyName = (control) => {
+  const stable = control.id && !/\d{3,}|:/.test(control.id) ? control.id : "";
+  return squeeze(control.getAttribute("name") || stable || identifierOf(controlText(control)), MAX_TOOL_NAME);
+};
+/**
+ * The controls of a form by the name of their property, in document order.
+ * @param {ControlBox} box
+ * @returns {Map<string, any[]>}
+ */
+const propertiesOf = ({ controls }) => {
+  /** @type {Map<string, any[]>} */
+  const properties = new Map();
+  for (const control of controls) {
+    const name = propertyName(control);
+    if (name) properties.set(name, [...(properties.get(name) ?? []), control]);
+  }
+  return properties;
+};
+/**
+ * JSON Schema of the inputs of a form.
+ * @param {ControlBox} box
+ */
+const inputSchema = (box) => {
+  /** @type {[string, any][]} */
+  const properties = [];
+  const required = [];
+  for (const [name, controls] of propertiesOf(box)) {
+    const schema = propertySchema(controls);
+    if (!schema) continue;
+    const description = propertyText(controls);
+    properties.push([name, description ? { ...schema, description } : schema]);
+    if (controls.some((one) => one.required)) required.push(name);
+  }
+  // Not an object literal: `__proto__` is a name like all others.
+  const pairs = properties.map(([name, schema]) => `${stringify(name)}:${stringify(schema)}`);
+  return `{"type":"object","properties":{${pairs.join(",")}},"required":${stringify(required)}}`;
+};

@@ -1,0 +1,206 @@
+// Provides the tools of a page: what one can do on it, with a JSON Schema of the inputs. The page declares them (webmcp.js), or
+// its forms show them (forms.js). Nothing here calls a declared tool.
+//
+// Callers use three functions of `window["\0waygraph"]`, besides `observe`, whose snapshots contain the tools:
+//   tools()                    JSON of `pageTools`
+//   fillTool(element, values)  fill the controls of a form, see `fillTool`; nothing is submitted
+//   submitTool(element)        submit it, see `submitTool`
+// `element` is `Tool.element` as JSON, in this document or in a frame of its origin; in a frame of another origin, call them
+// there, with the rest of `element.frame`.
+
+const MAX_SCHEMAS = 1_048_576; // characters of all schemas of a page
+
+
+/**
+ * How a form is submitted: method and address, empty if nothing tells. A script that takes the submission of a form without
+ * address and method may do anything with it.
+ * @param {ControlBox} box
+ * @returns {[method: string, target: string]}
+ */
+const submissionTarget = ({ node, element, isForm, buttons }) => {
+  if (!isForm) return ["", ""];
+  const button = buttons.find(isSubmit);
+  const given = ["action", "method"].some((name) => element.getAttribute(name) || button?.getAttribute(`form${name}`));
+  if (!given && node.ownerDocument.defaultView[KEY]?.isHandled(node, ["submit"])) return ["", ""];
+  const method = (button?.getAttribute("formmethod") || formMethod.call(node)).toUpperCase();
+  if (method === "DIALOG") return ["dialog", ""];
+  const address = button?.getAttribute("formaction") ? button.formAction : formAction.call(node);
+  const target = /^https?:/i.test(address) ? address.replace(method === "GET" ? /[?#].*$/s : /#.*$/s, "") : "";
+  return [method, target.toWellFormed()];
+};
+/** @param {ControlBox} box */
+const boxRole = ({ node, element }) => outlineRole(node, element) || "form";
+/**
+ * How to find a form again, see `Action`.
+ * @param {ControlBox} box
+ * @param {ControlBox[]} all All of its document.
+ * @param {string[]} frame
+ */
+const locatorOf = (box, all, frame) => {
+  const [role, name] = [boxRole(box), authorName(box.node, boxRole(box))];
+  const same = all.filter((one) => boxRole(one) === role && authorName(one.node, role) === name);
+  return { role, name, nth: same.indexOf(box), xpath: fullPathOf(box.node), css: stableSelector(box.node), frame };
+};
+
+/**
+ * The tools of this page: those that it declares, and those that its forms show, each document's in turn.
+ *
+ * A declared one has the schema that the browser, or a polyfill, gives for it. A form whose attributes declare a tool that
+ * neither lists is declared as well, if there is no WebMCP here; else the browser refused it, and the form counts like any other.
+ */
+const pageTools = () =>
+  withCaches(() => {
+    /** @type {any[]} */
+    const tools = [];
+    let schemasCut = 0;
+    let characters = 0;
+    const taken = new Set(declaredTools.map(({ name }) => name));
+    const add = (/** @type {any} */ tool, /** @type {string} */ schema, isCut = false) => {
+      const fits = schema.length <= MAX_SCHEMA && (tools.length >= MAX_TOOLS || (characters += schema.length) <= MAX_SCHEMAS);
+      if ((isCut || !fits) && tools.length < MAX_TOOLS) schemasCut += 1;
+      tools.push({ ...tool, schema: fits ? schema : ANY_SCHEMA });
+    };
+    for (const [doc, frame] of documentsOf(window)) {
+      const win = doc.defaultView;
+      const { origin } = win;
+      const url = win === window ? "" : win.location.href;
+      const boxes = controlBoxes(doc);
+      const declared = declaredTools.filter((tool) => tool.win === win);
+      /** @type {Map<any, ControlBox>} */
+      const formOf = new Map();
+      const ofAttributes = new Set();
+      for (const box of boxes) {
+        const [name, text] = ["toolname", "tooldescription"].map((attribute) => box.element.getAttribute(attribute));
+        if (!box.isForm || !name || !text) continue;
+        const tool = declared.find((one) => one.name === name && one.description === toolText(text, MAX_TOOL_TEXT) && !formOf.has(one));
+        if (tool) formOf.set(tool, box);
+        if (tool || !isNative(contextGetter) || !win.isSecureContext) ofAttributes.add(box);
+      }
+      for (const tool of declared.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+        const { name, title, description, schema, isCut, hints } = tool;
+        const box = formOf.get(tool);
+        const [method, target] = box ? submissionTarget(box) : ["", ""];
+        const source = box && tool.source === "script" ? "form" : tool.source;
+        const element = box ? locatorOf(box, boxes, frame) : null;
+        const autosubmit = box?.element.hasAttribute("toolautosubmit") ?? false;
+        add({ name, title, description, source, origin, url, element, method, target, autosubmit, ...hints, readOnly: hints.readOnly || method === "GET" }, schema, isCut);
+      }
+      const modal = boxes.length > 0 ? modalOf(doc) : null;
+      const matched = new Set(formOf.values());
+      for (const box of boxes) {
+        if (matched.has(box)) continue;
+        const isDeclared = ofAttributes.has(box);
+        if (!isDeclared && !isUsableForm(box, modal)) continue;
+        const role = boxRole(box);
+        const [method, target] = submissionTarget(box);
+        const more = {
+          origin, url, element: locatorOf(box, boxes, frame), method, target, untrusted: false, consequential: false,
+          autosubmit: isDeclared && box.element.hasAttribute("toolautosubmit"), readOnly: method === "GET",
+        };
+        if (isDeclared) {
+          const [name, text] = ["toolname", "tooldescription"].map((attribute) => box.element.getAttribute(attribute));
+          taken.add(name);
+          add({ name: toolText(name, MAX_TOOL_NAME), title: "", description: toolText(text, MAX_TOOL_TEXT), source: "form", ...more }, inputSchema(box));
+          continue;
+        }
+        const [title = "", ...others] = purposesOf(box, role);
+        const description = describedText(box.element) || others.join(". ");
+        const stem = identifierOf(title) || identifierOf(target.replace(/^.*\//s, "")) || (role === "search" ? "search" : "form");
+        let name = stem;
+        for (let n = 2; taken.has(name); n++) name = `${stem}_${n}`;
+        taken.add(name);
+        add({ name, title, description, source: "inferred", ...more }, inputSchema(box));
+      }
+    }
+    return { tools: tools.slice(0, MAX_TOOLS), toolsCut: Math.max(0, tools.length - MAX_TOOLS) + restlessTools, schemasCut };
+  });
+
+// ---- use of inferred tools ----
+
+/**
+ * The form or group of a tool: at its path, else by its selector, else by role and name.
+ * @param {RecordedAction} action
+ * @returns {ControlBox | undefined}
+ */
+const findBox = ({ role, name, nth, xpath, css, frame }) => {
+  const { doc } = followFrames(frame);
+  const boxes = doc ? controlBoxes(doc) : [];
+  const same = boxes.filter((box) => boxRole(box) === role && authorName(box.node, role) === name);
+  const node = doc && resolve(xpath, doc);
+  return same.find((box) => box.node === node) ?? boxes.find((box) => css && stableSelector(box.node) === css) ?? same[nth];
+};
+/**
+ * Set the controls of one property, as a person would, with the events of that; returns why a value is not accepted, or "".
+ * @param {any[]} controls
+ * @param {any} value
+ * @returns {string}
+ */
+const setProperty = (controls, value) => {
+  const [control] = controls;
+  const press = (/** @type {any} */ one) => control.ownerDocument.defaultView.HTMLElement.prototype.click.call(one);
+  if (control.type === "checkbox" && controls.length === 1) {
+    if (control.checked !== Boolean(value)) press(control);
+    return "";
+  }
+  const wanted = (Array.isArray(value) ? value : [value]).map(String);
+  const options = control.localName === "select" ? Array.from(control.options) : controls;
+  if (CHOICES.has(control.type) || control.localName === "select") {
+    const unknown = wanted.find((text) => !options.some((one) => one.value === text && !one.matches(":disabled")));
+    if (unknown !== undefined) return `no choice ${squeeze(unknown)}`;
+  }
+  if (CHOICES.has(control.type)) {
+    const isAny = control.type === "checkbox";
+    for (const one of controls) if (isAny ? one.checked !== wanted.includes(one.value) : one.value === wanted[0] && !one.checked) press(one);
+    return "";
+  }
+  control.focus({ preventScroll: true });
+  if (control.localName === "select") {
+    for (const one of options) if (control.multiple || one.value === wanted[0]) one.selected = wanted.includes(one.value);
+    dispatchInput(control);
+    return "";
+  }
+  const result = setValue(control, wanted.join(","));
+  return result.obstacle?.[1] ?? "";
+};
+/**
+ * Fill the controls of a tool. The form is not submitted.
+ * @param {RecordedAction} action `Tool.element`.
+ * @param {Record<string, any>} values By name of the property.
+ * @returns {{ found: boolean, filled: string[], missing: string[], rejected: [name: string, reason: string][] }} Whether the
+ *   form is here; the properties that were set; those for which it has no control; those whose values it does not accept.
+ */
+const fillTool = (action, values) => {
+  const box = withCaches(() => findBox(action));
+  /** @type {ReturnType<typeof fillTool>} */
+  const result = { found: box !== undefined, filled: [], missing: [], rejected: [] };
+  if (!box) return result;
+  const properties = withCaches(() => propertiesOf(box));
+  noteAction();
+  for (const name of Object.keys(values)) {
+    const controls = properties.get(name);
+    const reason = controls && setProperty(controls, values[name]);
+    if (!controls) result.missing.push(name);
+    else if (reason) result.rejected.push([name, reason]);
+    else result.filled.push(name);
+  }
+  return result;
+};
+/**
+ * Submit the form of a tool, or press the button of its group. A form that the browser finds incomplete is not submitted.
+ * @param {RecordedAction} action `Tool.element`.
+ * @returns {{ found: boolean, submitted: boolean, invalid: string[] }} `invalid`: names of the properties that lack a valid
+ *   value.
+ */
+const submitTool = (action) => {
+  const box = withCaches(() => findBox(action));
+  if (!box) return { found: false, submitted: false, invalid: [] };
+  const button = box.buttons.find(isSubmit) ?? (box.isForm ? null : box.buttons[0]);
+  const isChecked = box.isForm && !box.element.noValidate && !button?.formNoValidate;
+  const invalid = isChecked ? [...new Set(box.controls.filter((one) => one.matches(":invalid")).map(propertyName))] : [];
+  if (invalid.length > 0) return { found: true, submitted: false, invalid };
+  noteAction();
+  const { HTMLElement: ownElement, HTMLFormElement: ownForm } = box.node.ownerDocument.defaultView;
+  if (box.isForm) ownForm.prototype.requestSubmit.call(box.node, button);
+  else ownElement.prototype.click.call(button);
+  return { found: true, submitted: true, invalid };
+};

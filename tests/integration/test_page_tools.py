@@ -1,0 +1,242 @@
+"""The tools of one page: those that it declares, and those that its forms show."""
+
+import json
+
+import pytest
+
+from tests.browsers import BROWSERS
+from tests.integration.test_page_script import guarded_page, look
+from tests.sites.server import FixtureServer
+from tests.sites.tool_forms import DIFFERENCES, FORMS, page_of_forms
+from waygraph.pipeline.browser.page.script import WAYGRAPH
+
+
+def only_tool(html):
+    (tool,) = look(html).tools
+    return tool, json.loads(tool.schema)
+
+
+def shape(schema):
+    """What inferred and declared schemas have in common, by property: type, choices, whether it is required."""
+
+    def choices(given):
+        inner = given.get("items", given)
+        return given["type"], inner.get("type"), sorted(set(inner.get("enum", ())))
+
+    return {name: (*choices(given), name in schema["required"]) for name, given in schema["properties"].items()}
+
+
+@pytest.fixture(scope="module")
+def schemas():
+    """Schemas of all forms by name: as the browser derives them, and as they are inferred."""
+    with FixtureServer({"/": page_of_forms(declared=True), "/plain": page_of_forms(declared=False)}) as site:
+
+        async def run():
+            async with guarded_page() as page:
+                return [(await page.view.goto(site.at(path))).snapshot.tools for path in ("/", "/plain")]
+
+        declared, inferred = BROWSERS.run(run())
+    assert {tool.source for tool in declared} == {"form"}
+    assert {tool.source for tool in inferred} == {"inferred"}
+    by_title = {tool.title: tool for tool in inferred}
+    return {tool.description: (json.loads(tool.schema), by_title[tool.description]) for tool in declared}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_inferred_schema_of_a_form_is_that_of_the_browser(form, schemas):
+    derived, tool = schemas[form]
+    inferred = shape(json.loads(tool.schema))
+    assert set(inferred) - set(shape(derived)) == DIFFERENCES.get(form, set())
+    assert {name: inferred.get(name) for name in derived["properties"]} == shape(derived)
+
+
+def test_there_are_forty_forms():
+    assert len(FORMS) == 40
+
+
+def test_an_inferred_tool_says_what_its_form_is_for_and_where_it_is_sent():
+    tool, schema = only_tool(
+        """<title>t</title><h2>Old</h2>
+        <form id=refund action="/orders/refund?from=list#top" method=post><h3>Refund an order</h3>
+        <label>Order number <input name=order required minlength=4 maxlength=8 pattern="[A-Z]+"></label>
+        <label>Amount <input type=number name=amount min=0 max=100 step=0.5 value=7></label>
+        <label>Reason <select name=reason><option value=b>Broken<option value=l>Lost</select></label>
+        <label>PIN <input type=password name=pin value=secret></label><input type=hidden name=token value=secret>
+        <button>Refund it</button></form>"""
+    )
+    assert (tool.name, tool.title, tool.description) == ("refund_an_order", "Refund an order", "Refund it")
+    assert (tool.source, tool.method, tool.read_only) == ("inferred", "POST", False)
+    assert tool.target.endswith("/orders/refund?from=list")
+    assert schema == {
+        "type": "object",
+        "properties": {
+            "order": {
+                "type": "string",
+                "minLength": 4,
+                "maxLength": 8,
+                "pattern": "^(?:[A-Z]+)$",
+                "description": "Order number",
+            },
+            "amount": {"type": "number", "minimum": 0, "maximum": 100, "multipleOf": 0.5, "description": "Amount"},
+            "reason": {
+                "type": "string",
+                "anyOf": [
+                    {"type": "string", "const": "b", "title": "Broken"},
+                    {"type": "string", "const": "l", "title": "Lost"},
+                ],
+                "enum": ["b", "l"],
+                "description": "Reason",
+            },
+            "pin": {"type": "string", "format": "password", "description": "PIN"},
+        },
+        "required": ["order"],
+    }  # fmt: skip
+    action = tool.element
+    assert (action.kind, action.role, action.xpath, action.css) == (
+        "submit",
+        "form",
+        "/html[1]/body[1]/form[1]",
+        "#refund",
+    )
+    assert "secret" not in repr(tool)
+
+
+def test_groups_of_controls_outside_forms_are_tools():
+    seen = look(
+        """<title>t</title><div role=search><input placeholder="Search notes"><button>Go</button></div>
+        <fieldset><legend>Nickname</legend><input name=nick><button>Change</button></fieldset>
+        <div role=toolbar aria-label=Bold><button>B</button></div><div><input name=loose><button>Loose</button></div>
+        <div role=group><div role=group aria-label=Inner><input name=inner><button>In</button></div></div>"""
+    )
+    assert [
+        (tool.name, tool.method, tool.target, list(json.loads(tool.schema)["properties"])) for tool in seen.tools
+    ] == [
+        ("go", "", "", ["search_notes"]),
+        ("nickname", "", "", ["nick"]),
+        ("inner", "", "", ["inner"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<form hidden><input name=q></form>",
+        "<dialog><form><input name=q></form></dialog>",
+        "<div inert><form><input name=q></form></div>",
+        "<div aria-hidden=true><form><input name=q></form></div>",
+        "<form><input type=hidden name=q></form>",
+        "<form><input name=q></form><dialog id=d>Wait</dialog><script>d.showModal()</script>",
+    ],
+)
+def test_forms_that_no_person_can_use_are_no_tools(hidden):
+    assert look(f"<title>t</title>{hidden}").tools == ()
+
+
+def test_forms_of_shadow_roots_and_frames_are_tools_of_the_page():
+    frame = "<form id=f><input name=in_frame><button>Same</button></form>"
+    seen = look(
+        f"""<title>t</title><form><input name=outside><button>Same</button></form><x-box></x-box>
+        <iframe srcdoc="{frame}"></iframe><script>
+        customElements.define("x-box", class extends HTMLElement {{ connectedCallback() {{
+          this.attachShadow({{mode: "open"}}).innerHTML = "<form><input name=in_root><button>Same</button></form>";
+        }} }})</script>"""
+    )
+    assert [(tool.name, tool.frame, tool.element.frame, tool.element.xpath) for tool in seen.tools] == [
+        ("same", "", (), "/html[1]/body[1]/form[1]"),
+        ("same_2", "", (), "/html[1]/body[1]/x-box[1] >>> /form[1]"),
+        ("same_3", "about:srcdoc", ("/html[1]/body[1]/iframe[1]",), "/html[1]/body[1]/form[1]"),
+    ]
+
+
+def test_a_script_that_takes_the_submission_of_a_form_without_address_may_do_anything():
+    for attributes, method in (("", ""), ("action=/x", "GET"), ("method=get", "GET"), ("method=dialog", "dialog")):
+        tool, _ = only_tool(f"<form id=f {attributes}><input name=q></form><script>f.onsubmit = () => false</script>")
+        assert (tool.method, tool.read_only) == (method, method == "GET")
+
+
+def test_the_number_of_tools_and_the_size_of_schemas_are_bounded():
+    forms = "".join(f"<form><input name=q{n}><button>B</button></form>" for n in range(203))
+    options = "".join(f"<option>{n}{'x' * 200}" for n in range(499))
+    seen = look(f"<title>t</title><form><select name=s>{options}</select></form>{forms}")
+    assert (len(seen.tools), seen.tools_cut, seen.schemas_cut) == (200, 4, 1)
+    assert seen.tools[0].schema == '{"type":"object"}'
+
+
+def test_texts_of_tools_have_no_half_characters():
+    tool, _ = only_tool(
+        "<form><input><button>Go</button></form><script>document.querySelector('input').name = 'a\\ud800';"
+        "document.querySelector('button').textContent = 'Go\\udc00'</script>"
+    )
+    assert (tool.title, '"a\N{REPLACEMENT CHARACTER}"' in tool.schema) == ("Go\N{REPLACEMENT CHARACTER}", True)
+
+
+# ---- fill and submit ----
+
+FORM = """<title>t</title><form id=f action=/sent><input name=text><textarea name=area></textarea>
+  <input type=number name=n max=5><input type=date name=day><input type=checkbox name=yes>
+  <select name=one><option value=a>A<option value=b>B</select>
+  <select name=many multiple><option>x<option>y<option>z</select>
+  <label><input type=radio name=r value=1>1</label><label><input type=radio name=r value=2>2</label>
+  <input type=checkbox name=c value=p><input type=checkbox name=c value=q checked><button>Go</button></form>
+  <script>window.events = []; for (const t of ["input", "change", "click"]) {
+    f.addEventListener(t, (e) => events.push(`${t} ${e.target.name}`));
+  }</script>"""
+VALUES = {
+    "text": "T",
+    "area": "two\nlines",
+    "n": 3,
+    "day": "2026-02-03",
+    "yes": True,
+    "one": "b",
+    "many": ["x", "z"],
+    "r": "2",
+    "c": ["p"],
+}
+
+
+def used(html, values, *, submit=False):
+    """Fill the only tool of a page; return both results, the page's events, and the requests of the server."""
+
+    async def run(site):
+        async with guarded_page() as page:
+            (tool,) = (await page.view.goto(site.url)).snapshot.tools
+            call = f"given => {WAYGRAPH}.fillTool(...given)"
+            filled = json.loads(await page.page.evaluate(call, [tool.element.to_json(), values]))
+            events = await page.page.evaluate("window.events")
+            sent = {}
+            if submit:
+                sent = json.loads(
+                    await page.page.evaluate(f"given => {WAYGRAPH}.submitTool(given)", tool.element.to_json())
+                )
+                await page.view.observe()
+            return filled, sent, events
+
+    with FixtureServer({"/": html, "/sent": "<title>sent</title>"}) as site:
+        return (*BROWSERS.run(run(site)), site.requests)
+
+
+def test_a_tool_is_filled_with_the_events_of_a_person_and_then_submitted():
+    filled, sent, events, requests = used(FORM, VALUES, submit=True)
+    assert filled == {"found": True, "filled": list(VALUES), "missing": [], "rejected": []}
+    assert sent == {"found": True, "submitted": True, "invalid": []}
+    assert {"input text", "change text", "input area", "change one", "click yes", "change yes", "change r"} <= set(
+        events
+    )
+    (path,) = [path for _, path in requests if path.startswith("/sent")]
+    assert path.partition("?")[2] == "text=T&area=two%0D%0Alines&n=3&day=2026-02-03&yes=on&one=b&many=x&many=z&r=2&c=p"
+
+
+def test_filling_alone_submits_nothing():
+    *_, requests = used(FORM, VALUES)
+    assert not any(path.startswith("/sent") for _, path in requests)
+
+
+def test_values_that_a_form_does_not_take_are_named():
+    filled, sent, _, requests = used(FORM, {"text": "T", "other": 1, "day": "soon", "one": "c", "n": 9}, submit=True)
+    assert (filled["filled"], filled["missing"], [name for name, _ in filled["rejected"]]) == (
+        ["text", "n"],
+        ["other"],
+        ["day", "one"],
+    )
+    assert sent == {"found": True, "submitted": False, "invalid": ["n"]}
+    assert not any(path.startswith("/sent") for _, path in requests)
