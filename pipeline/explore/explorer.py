@@ -32,6 +32,7 @@ from waygraph.pipeline.explore.engine.limits import RunLimits
 from waygraph.pipeline.explore.engine.loader import Loads
 from waygraph.pipeline.explore.engine.order import BreadthOrder, NoveltyOrder
 from waygraph.pipeline.explore.engine.revert import RevertRatesByLevel
+from waygraph.pipeline.explore.engine.site_tools import site_tools
 from waygraph.pipeline.explore.engine.worker import Worker
 from waygraph.pipeline.explore.identity import Recogniser, Skeleton
 from waygraph.pipeline.explore.identity.drawn_pages import may_be_drawn
@@ -306,6 +307,7 @@ class Explorer:
         found = [*parts.journal.fates(stats.fates, cap=crawl.cut_at), *parts.frontier.unplanned()]
         known = list(with_details(found, parts.graph.edges))
         leads = self._leads(known)
+        tools = site_tools(states, snapshot, stats.counters)
         elements = [redactor.element_outcome(each) for each in known]
         noise = {state.url: crawl.noise_at(state.url) for state in states.values()}
         record = parts.refresh.to_record(states, loads, noise, redactor.is_public, at=self._listing.at)
@@ -330,6 +332,7 @@ class Explorer:
                 evidence=build_evidence(states, parts.recogniser, snapshot, crawl.is_addressable),
             ),
             leads=leads,
+            tools=tools,
         )
         return redactor.site(capture)
 

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import html
+import json
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from msgspec import structs
 
 from waygraph.core.settings import ExploreSettings
 from waygraph.core.urls import MASK, SECRET_PARAMETERS, mask_secrets
-from waygraph.index.graph import Action, BlockedRequest, Edge, InteractionGraph, Lead, Node, Observation, Segment
-from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.index.graph import (
+    Action,
+    BlockedRequest,
+    Edge,
+    InteractionGraph,
+    Lead,
+    Node,
+    Observation,
+    Segment,
+    Tool,
+    tool_id,
+)
+from waygraph.pipeline.browser.page.snapshot import PageTool, Snapshot
 from waygraph.pipeline.browser.storage.secret_values import secret_values
 from waygraph.pipeline.browser.storage.session_file import SessionState
 from waygraph.pipeline.explore.records.capture import Failure, SiteCapture, Skip
@@ -92,7 +105,8 @@ class Redactor:
         elements = (f"{candidate.action.name}\0{candidate.action.target}" for candidate in snapshot.candidates)
         texts = (segment.text for segment in (*snapshot.segments, *snapshot.hidden))
         links = (f"{link.name}\0{link.url}" for link in snapshot.links)
-        text = "\0".join((snapshot.url, snapshot.title, *texts, *elements, *links))
+        tools = (text for tool in snapshot.tools for text in _tool_texts(tool))
+        text = "\0".join((snapshot.url, snapshot.title, *texts, *elements, *links, *tools))
         return {secret for secret in self.secrets if secret in text}
 
     def text(self, text: str) -> str:
@@ -198,6 +212,27 @@ class Redactor:
             action=self.action(lead.action),
         )
 
+    def tool(self, tool: Tool) -> Tool:
+        """Return a tool without secrets; its id is that of what is left."""
+        redacted = replace(
+            tool,
+            name=self.text(tool.name),
+            title=self.message(tool.title),
+            description=self.message(tool.description),
+            schema=self._schema(tool.schema),
+            element=tool.element and self.action(tool.element),
+            frame=self.url(tool.frame),
+            target=self.url(tool.target),
+        )
+        return replace(redacted, id=tool_id(redacted))
+
+    def _schema(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        if isinstance(value, str):
+            return self.message(value)
+        if isinstance(value, Mapping):
+            return {self.message(name): self._schema(inner) for name, inner in value.items()}
+        return [self._schema(inner) for inner in value] if isinstance(value, list) else value
+
     def site(self, capture: SiteCapture) -> SiteCapture:
         """Return the capture of a site without secrets, ready to be published."""
         graph = InteractionGraph(
@@ -215,6 +250,11 @@ class Redactor:
             over_budget=tuple(map(self.url, capture.report.over_budget)),
         )
         start_url = self.url(capture.start_url)
+        tools: dict[str, Tool] = {}
+        for tool in map(self.tool, capture.tools.values()):
+            # Without their secrets, two tools may be one.
+            states = (*tools[tool.id].states, *tool.states) if tool.id in tools else tool.states
+            tools[tool.id] = replace(tool, states=tuple(dict.fromkeys(states)))
         merges = {merged: replace(m, url=self.url(m.url)) for merged, m in capture.recognition.merges.items()}
         return replace(
             capture,
@@ -228,6 +268,7 @@ class Redactor:
                 for lead_id, lead in capture.leads.items()
                 if self.url(lead.url) == lead.url and self.url(lead.load_url) == lead.load_url
             },
+            tools=tools,
         )
 
 
@@ -270,6 +311,20 @@ def redacted_logs(redactor: Redactor) -> Iterator[None]:
     finally:
         for handler in handlers:
             handler.removeFilter(redacting)
+
+
+def _tool_texts(tool: PageTool) -> Iterator[str]:
+    """Yield the texts of a tool, those of its schema as they are without the escapes of JSON."""
+    yield from (tool.name, tool.title, tool.description, tool.target, tool.frame)
+    open_values = [json.loads(tool.schema)]
+    while open_values:
+        value = open_values.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            open_values += [*value, *value.values()]
+        elif isinstance(value, list):
+            open_values += value
 
 
 def _without_password(match: re.Match[str]) -> str:

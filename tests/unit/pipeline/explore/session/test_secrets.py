@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import ExploreSettings, Settings
 from waygraph.core.urls import mask_secrets, parse_start_url
-from waygraph.index.graph import Action, BlockedRequest, Box, Edge, Segment
-from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.index.graph import Action, BlockedRequest, Box, Edge, Segment, Tool, tool_id
+from waygraph.pipeline.browser.page.snapshot import PageTool, Snapshot
 from waygraph.pipeline.explore.exploration import terms
 from waygraph.pipeline.explore.records.capture import Failure, Skip
 from waygraph.pipeline.explore.session.secrets import RedactingFilter, Redactor, redacted_logs
@@ -205,3 +205,26 @@ def test_secrets_of_an_earlier_session_are_removed_where_its_snapshots_show_them
     shown = Redactor(("old-cookie-11", "old-key-222", "not-shown-33", "hidden-code-44")).secrets_in(seen)
     assert shown == {"old-cookie-11", "old-key-222", "hidden-code-44"}
     assert REDACTOR.with_secrets(shown).text("old-cookie-11 and cookie-value-99") == "*** and ***"
+
+
+SECRET_SCHEMA = {"type": "object", "properties": {"tok-1234567890": {"enum": ["a", 'say "s3cret-pw"', 1]}}}
+
+
+def test_known_secrets_are_removed_from_all_texts_of_a_tool():
+    form = Action(kind="submit", role="form", name="of s3cret-pw")
+    tool = Tool(
+        "id", "n", "T cookie-value-99", "see http://x/?token=abc", SECRET_SCHEMA, "form", ("a",), "http://x",
+        element=form, target="http://x/stored-value-77",
+    )  # fmt: skip
+    redacted = REDACTOR.tool(tool)
+    assert not [secret for secret in (*SECRETS, "abc") if secret in repr(redacted)]
+    assert redacted.schema == {"type": "object", "properties": {"***": {"enum": ["a", 'say "***"', 1]}}}
+    assert redacted.id == tool_id(redacted)
+
+
+def test_secrets_in_the_schema_of_a_tool_are_secrets_of_the_snapshot():
+    secrets = Redactor(('a"b-secret', "tok-1234567890"))
+    schema = json.dumps({"title": 'a"b-secret', "required": ["tok-1234567890"]})
+    tool = PageTool("n", "", "", schema, "script", "http://x")
+    seen = Snapshot("", "", "", "", "", 200, (), (), (), capped=False, opened=0, tools=(tool,))
+    assert secrets.secrets_in(seen) == set(secrets.secrets)
