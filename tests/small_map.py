@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, element_hash, node_id
+from waygraph.index.graph import (
+    Action,
+    Box,
+    Edge,
+    InteractionGraph,
+    Node,
+    Observation,
+    Segment,
+    Tool,
+    element_hash,
+    node_id,
+    tool_id,
+)
 from waygraph.index.store import BlobStore, EncoderInfo, MapDraft
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.text_counts import count_segments
@@ -66,6 +78,28 @@ class SmallMap:
     def id(self, name: str) -> str:
         """Node id of a state."""
         return self.nodes[name].id
+
+    def tools(self) -> dict[str, Tool]:
+        """What its states could offer, by id: a search form on all, a declared tool, a form that posts."""
+        origin, everywhere = f"http://{self.site}", tuple(self.id(state.name) for state in reversed(STATES))
+        words = {"type": "string", "description": "Words to look for"}
+        search = Tool(
+            "", "search", "Search", "", {"type": "object", "properties": {"q": words}, "required": ["q"]}, "inferred",
+            everywhere, origin, element=Action("submit", role="searchbox", css="#search"), method="GET",
+            target=f"{origin}/find", read_only=True,
+        )  # fmt: skip
+        number = {"type": "string", "description": "Number of the order"}
+        returns = Tool(
+            "", "start_return", "Return an order", "Send an order back for a refund",
+            {"type": "object", "properties": {"order": number}, "required": ["order"], "additionalProperties": False},
+            "script", (self.id("returns"),), origin, untrusted=True, consequential=True,
+        )  # fmt: skip
+        card = Tool(
+            "", "add card", "Add a credit card", "", {"type": "object", "properties": {"number": {"type": "string"}}},
+            "inferred", (self.id("cards"),), origin, element=Action("submit", css="#card"), method="POST",
+            target=f"{origin}/cards",
+        )  # fmt: skip
+        return {name: replace(tool, id=name) for tool in (search, returns, card) for name in [tool_id(tool)]}
 
     def draft(
         self, encoder: Encoder, blobs: BlobStore, *, without: tuple[str, ...] = (), screenshot: bytes = IMAGE

@@ -14,7 +14,7 @@ from waygraph.index.catalog.distinctive import add_distinctive_features
 from waygraph.index.catalog.lexical import LexicalIndex, lead_texts, state_texts
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.catalog.repeats import Place, places_of
-from waygraph.index.graph import Evidence, lead_id
+from waygraph.index.graph import Evidence, Tool, lead_id
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.index.store import MapVersion
@@ -64,6 +64,17 @@ class LoadedMap:
         self.memory_bytes = estimate_memory(version)
         self.version = replace(version, pages={}, lead_pages={})
         self._users: set[object] = set()
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """Tools by id, each with its states nearest to the start page first, in the order of the nearest ones."""
+        nodes = self.version.graph.nodes
+        tools = [
+            replace(tool, states=tuple(sorted(tool.states, key=lambda state: nodes[state].depth)))
+            for tool in self.version.tools.values()
+        ]
+        tools.sort(key=lambda tool: (nodes[tool.states[0]].depth, tool.name, tool.id))
+        return {tool.id: tool for tool in tools}
 
     @cached_property
     def values(self) -> int:

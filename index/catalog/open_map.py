@@ -26,6 +26,7 @@ from waygraph.index.graph import (
     Observation,
     Path,
     Recognition,
+    Tool,
     is_equivalent,
 )
 from waygraph.index.graph.paths import PathFinder
@@ -101,6 +102,11 @@ class OpenMap:
     def leads(self) -> Mapping[str, Lead]:
         """Known pages that were not visited, by lead id."""
         return self._loaded.version.leads
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """What one can do on its states, by tool id: tools of states near the start page first."""
+        return self._loaded.tools
 
     @property
     def descriptions(self) -> Mapping[str, Description]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from waygraph.core.json_schema import with_short_texts
 from waygraph.core.schemas import (
     ActionModel,
     Hit,
@@ -24,6 +25,8 @@ from waygraph.core.schemas import (
     SearchAnswer,
     SiteSummary,
     StepModel,
+    ToolModel,
+    ToolsAnswer,
 )
 from waygraph.core.urls import is_random_token
 from waygraph.index.graph import HIDDEN_ROLE
@@ -32,6 +35,9 @@ from waygraph.index.graph.path_costs import duration_ms
 from waygraph.serve.mcp.models import (
     Document,
     Navigation,
+    PageTool,
+    PageToolDetail,
+    PageTools,
     Result,
     Results,
     Screen,
@@ -49,7 +55,11 @@ from waygraph.serve.mcp.selectors import selector_of
 BUDGET = 8_000
 #: Largest parts of an answer, in bytes. Parts of the same answer add up to less than `BUDGET`.
 _TEXTS_BUDGET, _ACTIONS_BUDGET, _STEPS_BUDGET, _CANDIDATES_BUDGET, _DOCUMENT_BUDGET = 3_600, 2_600, 3_200, 2_600, 6_000
-_SCREENS_BUDGET = 6_400
+_SCREENS_BUDGET, _TOOLS_BUDGET, _SCHEMA_BUDGET = 6_400, 7_000, 4_800
+#: Most bytes of the inputs of a tool in a list, and of the tools that the end of a way names.
+_INPUTS_BUDGET, _TOOL_NAMES_BUDGET = 400, 800
+#: Longest description of a tool, in bytes, and most screens of one.
+_DESCRIPTION_BYTES, _MAX_TOOL_SCREENS = 1_000, 5
 #: Most candidates of a navigation.
 _MAX_CANDIDATES = 5
 #: Confidence in the first hit below which an answer says that it is unsure, and what it says.
@@ -133,20 +143,24 @@ def screens(answer: SearchAnswer) -> Screens:
     )
 
 
-def way(answer: PathAnswer, located: LocateAnswer | None = None) -> Way:
-    """Return a path; `located` is how its start was recognised."""
+def way(answer: PathAnswer, located: LocateAnswer | None = None, tools: Sequence[ToolModel] = ()) -> Way:
+    """Return a path; `located` is how its start was recognised, `tools` what one can do where it ends."""
     shown = _first_within([list(_steps(step)) for step in answer.steps], _STEPS_BUDGET)
     return Way(
         start=answer.source,
         seconds=round(sum(duration_ms(each.cost_ms, inherited=each.inherited) for each in answer.steps) / 1000, 1),
         steps=[step for steps in shown for step in steps],
         more_steps=len(answer.steps) - len(shown),
+        tools=_first_within([_call(tool) for tool in tools], _TOOL_NAMES_BUDGET),
         note=_recognition_note(located),
     )
 
 
-def navigation(answer: NavigateAnswer) -> Navigation:
-    """Return the best candidates, the chosen one first, and the path to it. What no path leads to is left out."""
+def navigation(answer: NavigateAnswer, tools: Sequence[ToolModel] = ()) -> Navigation:
+    """Return the best candidates, the chosen one first, and the path to it. What no path leads to is left out.
+
+    `tools` is what one can do on the chosen one.
+    """
     ranked = sorted(answer.candidates, key=lambda hit: (hit.node_id != answer.node_id, hit.rank))
     shown = [_candidate(hit) for hit in ranked if not hit.refusal][:_MAX_CANDIDATES]
     notes = [*([_ALIKE_CANDIDATES] if _is_unsure(answer.confidence) else []), *answer.notes]
@@ -154,7 +168,7 @@ def navigation(answer: NavigateAnswer) -> Navigation:
         candidates=_first_within(shown, _CANDIDATES_BUDGET),
         confidence=answer.confidence,
         reason=cut(answer.reason, _TEXT_BYTES),
-        way=way(answer.path, answer.current) if answer.path is not None else None,
+        way=way(answer.path, answer.current, tools) if answer.path is not None else None,
         nothing_matches=bool(answer.nothing_matches),
         notes=[cut(note, _TEXT_BYTES) for note in notes[:_MAX_NOTES]],
     )
@@ -198,6 +212,72 @@ def screen_detail(node: NodeAnswer, screenshot: str, first_text: int, first_acti
         more_actions=max(0, len(node.edges) - first_action - len(actions)),
         screenshot=screenshot if node.screenshot else "",
     )
+
+
+def page_tools(answer: ToolsAnswer, first: int) -> PageTools:
+    """Return a part of a site's tools; `first` is the number of those before it."""
+    kept = _first_within(list(map(_page_tool, answer.tools)), _TOOLS_BUDGET)
+    return PageTools(tools=kept, more=max(0, answer.total - first - len(kept)))
+
+
+def _page_tool(tool: ToolModel) -> PageTool:
+    return PageTool(
+        id=tool.id,
+        name=cut(tool.name, NAME_BYTES),
+        does=cut(tool.description or tool.title, _TEXT_BYTES),
+        inputs=_first_within(_inputs(tool), _INPUTS_BUDGET),
+        may_change=not tool.read_only,
+        screen=tool.states[0],
+        url=cut(tool.url, _URL_BYTES),
+    )
+
+
+def page_tool_detail(tool: ToolModel) -> PageToolDetail:
+    """Return one tool with as much of the schema of its inputs as fits."""
+    schema, more = _short_schema(tool.input_schema)
+    notes = {
+        "Declared by the page." if tool.source != "inferred" else "Inferred from the page's form.": True,
+        "It reads and changes nothing, as far as is known.": tool.read_only,
+        "It may change something.": not tool.read_only,
+        "The page says that its effects are serious.": tool.consequential,
+        "Its answers hold what others wrote.": tool.untrusted,
+        "A call fills the form; it is submitted by somebody.": tool.source == "form" and not tool.autosubmit,
+    }
+    return PageToolDetail(
+        id=tool.id,
+        name=cut(tool.name, NAME_BYTES),
+        does=cut(tool.description or tool.title, _DESCRIPTION_BYTES),
+        input_schema=schema,
+        more_inputs=more,
+        submits=cut(f"{tool.method} {tool.target}", _URL_BYTES) if tool.method else "",
+        screens=tool.states[:_MAX_TOOL_SCREENS],
+        notes=[note for note, applies in notes.items() if applies],
+    )
+
+
+def _call(tool: ToolModel) -> str:
+    """Return the name of a tool with its inputs, as in `search(q*, page)`."""
+    return f"{cut(tool.name, NAME_BYTES)}({cut(', '.join(_inputs(tool)), NAME_BYTES)})"
+
+
+def _inputs(tool: ToolModel) -> list[str]:
+    properties, required = tool.input_schema.get("properties"), tool.input_schema.get("required")
+    needed = required if isinstance(required, list) else []
+    return [
+        cut(name, NAME_BYTES) + ("*" if name in needed else "")
+        for name in (properties if isinstance(properties, dict) else ())
+    ]
+
+
+def _short_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return a schema that fits into an answer, and the number of properties that were left out."""
+    short: dict[str, Any] = with_short_texts(schema, _TEXT_BYTES // 2)
+    if len(to_json(short)) <= _SCHEMA_BUDGET:
+        return short, 0
+    properties = short.get("properties")
+    items = list(properties.items()) if isinstance(properties, dict) else []
+    kept = [item for item in _first_within(items, _SCHEMA_BUDGET) if len(to_json(item)) <= _SCHEMA_BUDGET]
+    return {"type": "object", "properties": dict(kept)}, len(items) - len(kept)
 
 
 def results(answer: SearchAnswer) -> Results:

@@ -5,7 +5,7 @@ The tools call a state a screen and a path a way. Class names, fields and docstr
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -95,6 +95,8 @@ class Way(_ToolAnswer):
     """None: already there."""
     more_steps: int = 0
     """Call again from the last `expect_id` for the rest."""
+    tools: list[str] = []
+    """Page tools there, with their inputs (* required): `describe_tool` explains one."""
     note: str = ""
 
 
@@ -143,6 +145,44 @@ class ScreenDetail(_ToolAnswer):
     """Actions after these: call with a higher `first_action`."""
     screenshot: str = ""
     """Resource with the screenshot (JPEG)."""
+
+
+class PageTool(_ToolAnswer):
+    """What one can do on a page."""
+
+    id: str
+    name: str
+    does: str = ""
+    inputs: list[str] = []
+    """* required."""
+    may_change: bool = False
+    screen: str
+    """Nearest one that has it, for `path_to`."""
+    url: str
+
+
+class PageTools(_ToolAnswer):
+    """Page tools."""
+
+    tools: list[PageTool]
+    more: int = 0
+    """Left out: call with a higher `first`."""
+
+
+class PageToolDetail(_ToolAnswer):
+    """A page tool in full."""
+
+    id: str
+    name: str
+    does: str = ""
+    input_schema: dict[str, Any]
+    more_inputs: int = 0
+    """Left out of the schema."""
+    submits: str = ""
+    """Method and address of its form."""
+    screens: list[str]
+    """Nearest ones that have it."""
+    notes: list[str] = []
 
 
 class Result(_ToolAnswer):

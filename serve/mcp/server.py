@@ -1,4 +1,4 @@
-"""MCP server: tools that search maps, describe screens and plan ways. They read maps and change nothing.
+"""MCP server: tools that search maps, describe screens and page tools, and plan ways. They read maps, change nothing.
 
 Tools raise the typed errors of `waygraph.core.errors`; `_ToolServer` turns them into tool errors, which models read.
 """
@@ -33,6 +33,7 @@ from waygraph.core.schemas import (
     LocateAnswer,
     MaxBytes,
     NavigateRequest,
+    ToolModel,
     UrlPrefix,
 )
 from waygraph.core.urls import site_key
@@ -53,6 +54,10 @@ _MAX_NAME_CHARS = 100
 _NODE_ID_LENGTH = 32
 #: Most mapped sites that an error about another one names.
 _NEAR_SITES = 5
+#: Page tools of a list, and those that the end of a way names.
+_LISTED_TOOLS, _NAMED_TOOLS = 50, 10
+#: Digits of a page tool's id that tell it from others.
+_SHORT_ID = 12
 
 INSTRUCTIONS = """\
 Maps of websites: every screen (a page in one state, for example with a tab or a dialog open), and the actions that \
@@ -86,7 +91,7 @@ Query = Annotated[
 
 
 def create_server(source_of: SourceOf) -> MCPServer[Any]:
-    """Build the server: five tools, OpenAI's `search` and `fetch`, and the screenshots as resources.
+    """Build the server: seven tools, OpenAI's `search` and `fetch`, and the screenshots as resources.
 
     Parameters
     ----------
@@ -109,6 +114,7 @@ def create_server(source_of: SourceOf) -> MCPServer[Any]:
     )
     _add_search_tools(server, source_of)
     _add_path_tools(server, source_of)
+    _add_page_tools(server, source_of)
     _add_openai_tools(server, source_of)
 
     @server.resource(SCREENSHOT, name="screenshot", mime_type="image/jpeg", description="What a screen looked like.")
@@ -248,7 +254,8 @@ def _add_path_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
         if start is None and current_url:
             located = await source.locate(site, current_url)
             start = located.node_id
-        return _result(answers.way(await source.path(site, start, target), located))
+        path = await source.path(site, start, target)
+        return _result(answers.way(path, located, await _tools_on(source, site, target)))
 
     @server.tool(
         title="Navigate",
@@ -276,7 +283,53 @@ def _add_path_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
             current = CurrentPage(node_id=node_id, url=current_url or "")
         found = await source.navigate(NavigateRequest(site=site, query=query, intent=intent, current=current))
         chosen = [hit for hit in found.candidates if hit.node_id == found.node_id]
-        return _result(answers.navigation(found), *_screenshot_links(chosen))
+        tools = await _tools_on(source, site, found.node_id) if found.node_id is not None else []
+        return _result(answers.navigation(found, tools), *_screenshot_links(chosen))
+
+
+def _add_page_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
+    @server.tool(
+        title="Find page tools",
+        annotations=_READS,
+        description=(
+            "Find what can be done on a site's pages, and with which inputs: tools that they declare, and their forms. "
+            f"Nothing is called for you. {_UNTRUSTED}"
+        ),
+    )
+    async def find_tools(
+        context: Context[Any, Any],
+        site: SiteKey,
+        screen: Annotated[schemas.NodeId, Field(description="Only those of this screen (id).")] = "",
+        first: Annotated[int, Field(ge=0, le=MAX_COUNT, description="Index of the first one.")] = 0,
+    ) -> Annotated[CallToolResult, models.PageTools]:
+        listed = await source_of(context).tools(site, state=screen, first=first, limit=_LISTED_TOOLS)
+        return _result(answers.page_tools(listed, first))
+
+    @server.tool(
+        title="Describe a page tool",
+        annotations=_READS,
+        description=f"Read the inputs of one page tool as a JSON Schema. {_UNTRUSTED}",
+    )
+    async def describe_tool(
+        context: Context[Any, Any],
+        site: SiteKey,
+        tool: Annotated[str, MaxBytes(1_000), Field(min_length=1, description="Its id, or a name that is unique.")],
+    ) -> Annotated[CallToolResult, models.PageToolDetail]:
+        found = (await source_of(context).tools(site, tool=tool, limit=_NEAR_SITES)).tools
+        if not found:
+            raise NotFound("The site has no such page tool.", hint="find_tools lists them.")
+        if len(found) > 1:
+            ids = ", ".join(each.id[:_SHORT_ID] for each in found)
+            raise InvalidInput(f"{len(found)} page tools or more have this name.", hint=f"Use an id: {ids}.")
+        return _result(answers.page_tool_detail(found[0]))
+
+
+async def _tools_on(source: AsyncMapSource, site: str, screen: str) -> list[ToolModel]:
+    """Return the first tools of a screen; none if a newer version of the map, published meanwhile, lacks it."""
+    try:
+        return (await source.tools(site, state=screen, limit=_NAMED_TOOLS)).tools
+    except NotFound:
+        return []
 
 
 def _add_openai_tools(server: MCPServer[Any], source_of: SourceOf) -> None:

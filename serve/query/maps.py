@@ -23,6 +23,8 @@ from waygraph.core.schemas import (
     SearchRequest,
     SiteDetail,
     SiteSummary,
+    ToolsAnswer,
+    ToolsRequest,
 )
 from waygraph.core.settings import Settings
 from waygraph.index.catalog.catalog import OpenMap
@@ -35,6 +37,7 @@ from waygraph.serve.query.paths import FindPath, path_search
 from waygraph.serve.query.query_encoder import EncodedQuery, QueryEncoder
 from waygraph.serve.query.reranker import Reranker
 from waygraph.serve.query.search import find_in_all_maps, find_in_map, rerank_in_all_maps, rerank_in_map
+from waygraph.serve.query.tools import tools_answer
 
 log = logging.getLogger("ray.serve.waygraph")
 
@@ -346,6 +349,11 @@ class Maps(LiveStore):
         """Return one state and the actions that are possible in it; errors are those of `resolve_node_id`."""
         with self.map_of(site) as opened:
             return answers.node_answer(opened, resolve_node_id(opened, node_id))
+
+    def tools(self, site: str, request: ToolsRequest) -> ToolsAnswer:
+        """Return what one can do on a site's states; errors are those of `resolve_node_id` for the request's state."""
+        with self.map_of(site) as opened:
+            return tools_answer(opened, request)
 
     def screenshot(self, site: str, node_id: str) -> bytes:
         """Return the screenshot of one state, a JPEG image; errors are those of `screenshot_hash`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -11,7 +12,8 @@ import pytest
 
 from tests.forged_stores import FORGERIES, Forger, forged
 from tests.small_map import SmallMap
-from waygraph.core.errors import StoreError
+from waygraph.client.service import AsyncServiceMap
+from waygraph.core.errors import InvalidInput, StoreError
 from waygraph.core.schemas import NotReady, SearchRequest, problem_slug
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
@@ -65,7 +67,7 @@ async def test_with_a_key_set_every_call_below_v1_requires_it(locked: httpx.Asyn
                 asked += 1
                 answer = await locked.request(method, place, headers={"authorization": f"Bearer {KEY}"})
                 assert answer.status_code != 401
-    assert asked == 21
+    assert asked == 22
 
 
 async def test_missing_weights_prevent_searches_and_nothing_else(store: Path, tmp_path: Path) -> None:
@@ -246,3 +248,21 @@ def test_concurrent_queries_get_the_same_answers_as_single_ones(store: Path) -> 
             alone = maps.search("tea.example", SearchRequest(query=question, k=4))
             assert [hit.node_id for hit in answer.hits] == [hit.node_id for hit in alone.hits]
             assert [hit.score for hit in answer.hits] == pytest.approx([hit.score for hit in alone.hits], abs=1e-3)
+
+
+async def test_tools_are_listed_by_state_and_in_parts_within_limits(tmp_path: Path, encoder: Encoder) -> None:
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    opened.publish(replace(MAP.draft(encoder, opened.blobs), tools=MAP.tools()))
+    settings = Settings(store=str(tmp_path / "maps"))
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            source = AsyncServiceMap("http://localhost", transport=httpx.ASGITransport(create_api(settings, maps)))
+            listed = await source.tools("tea.example", state=MAP.id("cards"), first=1)
+            assert ([tool.name for tool in listed.tools], listed.total) == (["add card"], 2)
+            assert (await http.get("/v1/sites/tea.example/tools")).json()["total"] == 3
+            for query in ("limit=501", "first=-1", "unknown=1", f"tool={'x' * 1001}"):
+                assert (await http.get(f"/v1/sites/tea.example/tools?{query}")).status_code == 422
+            assert (await http.get("/v1/sites/tea.example/tools?state=0123456789")).status_code == 404
+            with pytest.raises(InvalidInput, match="limit"):
+                await source.tools("tea.example", limit=0)

@@ -19,8 +19,8 @@ app = typer.Typer(
 
 #: Modules of `waygraph.cli.commands`, in the order in which the help lists their commands.
 COMMAND_MODULES = (
-    "index", "runs", "login", "search", "path", "navigate", "teleport", "sites", "show", "report", "export", "rm",
-    "store", "refresh", "history", "diff", "rollback", "gc", "reencode", "describe",
+    "index", "runs", "login", "search", "path", "navigate", "teleport", "sites", "show", "tools", "report", "export",
+    "rm", "store", "refresh", "history", "diff", "rollback", "gc", "reencode", "describe",
     "serve", "mcp", "keys", "do", "tasks", "run",
     "score", "doctor", "demo",
 )  # fmt: skip

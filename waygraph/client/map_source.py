@@ -34,6 +34,8 @@ from waygraph.core.schemas import (
     SearchRequest,
     SiteDetail,
     SiteSummary,
+    ToolsAnswer,
+    ToolsRequest,
     WalkedStep,
 )
 
@@ -230,6 +232,37 @@ class AsyncMapApi(ABC):
         """
         return await self.send(MapRequest(requests.NODE, (site, node_id)))
 
+    async def tools(
+        self, site: str, *, state: str = "", tool: str = "", first: int = 0, limit: int = 100
+    ) -> ToolsAnswer:
+        """Return what one can do on a site's states, with the inputs.
+
+        Parameters
+        ----------
+        site
+            Key of the site.
+        state
+            Only tools of this state: its id, or a unique prefix of one (4 digits or more).
+        tool
+            Only tools with this name, or with an id that begins so (8 digits or more).
+        first
+            Number of tools to leave out.
+        limit
+            Most tools to return, at most 500.
+
+        Returns
+        -------
+        ToolsAnswer
+            Tools of states near the start page first, and the number of all.
+
+        Raises
+        ------
+        NotFound
+            If the site or the state is not in the map.
+        """
+        body = ToolsRequest.model_construct(state=state, tool=tool, first=first, limit=limit)
+        return await self.send(MapRequest(requests.TOOLS, (site,), body))
+
     async def screenshot(self, site: str, node_id: str) -> bytes:
         """Return the screenshot of one state, a JPEG image.
 
@@ -303,6 +336,7 @@ class MapApi(ABC):
     path = blocking(AsyncMapApi.path)
     feedback = blocking(AsyncMapApi.feedback)
     node = blocking(AsyncMapApi.node)
+    tools = blocking(AsyncMapApi.tools)
     screenshot = blocking(AsyncMapApi.screenshot)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -27,6 +27,7 @@ from waygraph.core.schemas import (
     SearchAnswer,
     SiteDetail,
     SiteSummary,
+    ToolsAnswer,
 )
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ PATH = Endpoint("POST", "/v1/sites/{}/path", PathAnswer.model_validate_json)
 NAVIGATE = Endpoint("POST", "/v1/navigate", NavigateAnswer.model_validate_json)
 FEEDBACK = Endpoint("POST", "/v1/sites/{}/feedback", FeedbackAnswer.model_validate_json, repeatable=False)
 NODE = Endpoint("GET", "/v1/sites/{}/nodes/{}", NodeAnswer.model_validate_json)
+TOOLS = Endpoint("GET", "/v1/sites/{}/tools", ToolsAnswer.model_validate_json)
 SCREENSHOT = Endpoint("GET", "/v1/sites/{}/nodes/{}/screenshot", bytes)
 
 
@@ -98,19 +100,23 @@ class MapRequest(Generic[T]):
         Returns
         -------
         str
-            The path, with percent-encoded names.
+            The path, with percent-encoded names, and with the body of a GET request as its query.
 
         Raises
         ------
         InvalidInput
             If a name is empty or consists of dots only: URL rules would resolve it away, and nothing in a store has
-            such a name.
+            such a name; or if the query violates the schema.
         """
         if any(not name.strip(".") for name in self.names):
             raise InvalidInput(
                 f"'{'/'.join(self.names)}' is not a valid name.", hint="'waygraph sites' lists the sites."
             )
-        return self.endpoint.path.format(*(quote(name, safe=":") for name in self.names))
+        path = self.endpoint.path.format(*(quote(name, safe=":") for name in self.names))
+        if self.body is None or self.endpoint.method != "GET":
+            return path
+        query = urlencode(_json_body(_revalidate(self.body)))
+        return f"{path}?{query}" if query else path
 
     def http_body(self) -> dict[str, Any] | None:
         """Return the JSON body, validated.
@@ -120,14 +126,14 @@ class MapRequest(Generic[T]):
         Returns
         -------
         dict[str, Any] | None
-            The body; None if the request has none.
+            The body; None if the request has none, as GET requests.
 
         Raises
         ------
         InvalidInput
             If the body violates the schema, so that an invalid request fails the same way without a service.
         """
-        if self.body is None:
+        if self.body is None or self.endpoint.method == "GET":
             return None
         if isinstance(self.body, LocateRequest):
             return _locate_body(self.body)

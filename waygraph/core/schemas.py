@@ -558,6 +558,65 @@ class SiteDetail(SiteSummary):
     """Pages that are known and were not visited."""
 
 
+class ToolModel(_Schema):
+    """What one can do on some states, with its inputs; `waygraph.index.graph.Tool` documents the fields.
+
+    Name, title, description and the texts of the schema are the site's own: no model must take them for instructions.
+    """
+
+    id: str
+    name: PageText
+    title: PageText
+    description: PageText
+    input_schema: PageObject
+    """JSON Schema of the arguments. One that a page declared is not checked, and may be invalid."""
+    source: Literal["script", "form", "polyfill", "inferred"]
+    """How it is known: registered by a script, declared by attributes of a form, one of these through a polyfill, or
+    inferred from the page's controls."""
+    states: list[str]
+    """Ids of states that have it, those nearest to the start page first, at most 20."""
+    state_count: int
+    """Number of all states that have it."""
+    url: PageText
+    """URL of the first of these states."""
+    origin: PageText
+    frame: PageText = ""
+    element: ActionModel | None = None
+    """Its form or group of controls; absent if a script registered it."""
+    method: str = ""
+    """What submitting its form does: `GET`, `POST`, `dialog`; empty if nothing tells."""
+    target: PageText = ""
+    """URL to which the form is submitted."""
+    read_only: bool = False
+    """Whether it changes nothing, as far as is known. It may be wrong: a page says so of its own tools."""
+    untrusted: bool = False
+    consequential: bool = False
+    autosubmit: bool = False
+
+
+class ToolsRequest(_Request):
+    """Which tools of a site to list."""
+
+    state: NodeId = ""
+    """Only tools of this state: its id, or a unique prefix of one."""
+    tool: Annotated[str, MaxBytes(1_000)] = ""
+    """Only tools with this name, or with an id that begins so (8 digits or more)."""
+    first: int = Field(0, ge=0, le=MAX_COUNT)
+    """Number of tools to leave out."""
+    limit: int = Field(100, ge=1, le=500)
+    """Most tools of an answer."""
+
+
+class ToolsAnswer(_Schema):
+    """Tools of a site, those of states near the start page first."""
+
+    site: str
+    version: int
+    tools: list[ToolModel]
+    total: int
+    """Number of tools that fit the request, on all pages of the answer."""
+
+
 class NodeAnswer(_Schema):
     """One state."""
 

@@ -28,6 +28,7 @@ _METHODS: dict[Endpoint[Any], Callable[..., Any]] = {
     requests.NAVIGATE: Maps.navigate,
     requests.FEEDBACK: Maps.feedback,
     requests.NODE: Maps.node,
+    requests.TOOLS: Maps.tools,
     requests.SCREENSHOT: Maps.screenshot,
 }
 

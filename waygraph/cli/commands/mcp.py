@@ -20,7 +20,8 @@ def mcp(*, store: StoreOption = None, url: UrlOption = None, api_key: ApiKeyOpti
     For programs that start their MCP servers themselves: give them this command line. The maps are those of
     a store or of a running service. A service also speaks MCP itself, at /mcp.
 
-    Tools: list_sites, search_screens, get_screen, path_to, navigate, and OpenAI's search and fetch.
+    Tools: list_sites, search_screens, get_screen, path_to, navigate, find_tools, describe_tool, and
+    OpenAI's search and fetch.
 
     \b
     Examples:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import BaseModel
 
 from waygraph.core.schemas import (
     ActionModel,
@@ -20,6 +21,8 @@ from waygraph.core.schemas import (
     SegmentModel,
     SiteSummary,
     StepModel,
+    ToolModel,
+    ToolsAnswer,
 )
 from waygraph.serve.mcp import answers, models
 from waygraph.serve.mcp.server import screenshot_uri
@@ -60,7 +63,7 @@ def hit(number: int, text: str = LONG) -> Hit:
     return Hit(rank=number, node_id=node_id(number), url=url, title=text, score=0.5, site=SITE, matched=matched)
 
 
-def size(answer: models.Sites | models.ScreenDetail | models.Navigation | models.Screens | models.Document) -> int:
+def size(answer: BaseModel) -> int:
     return len(answers.compact(answer).encode())
 
 
@@ -114,6 +117,25 @@ def test_found_screens_and_long_paths_stay_small(text):
     assert 1 < len(found.candidates) <= 5
     assert found.way is not None
     assert found.way.more_steps == 59 - len(found.way.steps) > 0
+
+
+@pytest.mark.parametrize("text", ["Prices", LONG, "配送は二日以内に行われます。" * 30])
+def test_tools_with_long_texts_and_large_schemas_stay_small(text):
+    inputs = {f"{text} {n}": {"type": "string", "description": text, "enum": [text] * 9} for n in range(100)}
+    tool = ToolModel(
+        id=node_id(1), name=text, title=text, description=text, input_schema={"properties": inputs}, source="form",
+        states=[node_id(2)] * 20, state_count=99, url=f"http://{SITE}/{text}", origin="", method="GET", target=text,
+    )  # fmt: skip
+    found = answers.page_tools(ToolsAnswer(site=SITE, version=1, tools=[tool] * 50, total=80), 20)
+    assert size(found) <= answers.BUDGET
+    assert found.more == 60 - len(found.tools) > 0
+    detail = answers.page_tool_detail(tool)
+    assert size(detail) <= answers.BUDGET
+    assert detail.more_inputs == 100 - len(detail.input_schema["properties"]) > 0
+    huge = tool.model_copy(update={"input_schema": {"properties": {"a": {"enum": ["x" * 9_999]}}}})
+    assert answers.page_tool_detail(huge).more_inputs == 1
+    path = PathAnswer(site=SITE, version=1, source=None, target=node_id(59), cost_ms=1.0, steps=[step(1, text)] * 60)
+    assert size(answers.way(path, tools=[tool] * 10)) <= answers.BUDGET
 
 
 def test_answers_say_when_the_second_hit_may_be_meant_as_well():

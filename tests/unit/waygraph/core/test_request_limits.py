@@ -108,7 +108,7 @@ def test_every_parameter_and_body_of_the_api_is_within_limits(document: dict[str
 
 async def test_every_argument_of_the_tools_is_within_limits() -> None:
     tools = await create_server(lambda _: None).list_tools()
-    assert len(tools) == 7
+    assert len(tools) == 9
     schemas_of = [(tool.name, tool.input_schema) for tool in tools]
     assert [
         found for name, schema in schemas_of for found in without_limit(schema, schema.get("$defs", {}), name)

@@ -1,0 +1,84 @@
+"""What one can do on a site is listed from a store and from the command line, with the inputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from openapi_spec_validator import validate
+
+from tests.small_map import SmallMap
+from waygraph.cli.app import command
+from waygraph.core.errors import NotFound
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.sdk.local import StoreMap
+
+MAP = SmallMap()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("tools") / "maps"
+    store = Store.open(str(place), create=True)
+    store.publish(replace(MAP.draft(create_encoder(Settings().encode), store.blobs), tools=MAP.tools()))
+    return place
+
+
+@pytest.fixture(scope="module")
+def maps(folder: Path) -> Iterator[StoreMap]:
+    with StoreMap(folder) as source:
+        yield source
+
+
+@pytest.fixture
+def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    def run(*options: str) -> str:
+        command()(args=["tools", MAP.site, "--store", str(folder), *options], prog_name="x", standalone_mode=False)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_tools_near_the_start_page_come_first_each_with_its_nearest_states(maps: StoreMap) -> None:
+    answer = maps.tools(MAP.site)
+    assert [tool.name for tool in answer.tools] == ["search", "start_return", "add card"]
+    search = answer.tools[0]
+    assert (search.states[0], search.state_count, search.url) == (MAP.id("home"), 4, "http://tea.example/")
+    assert search.input_schema["required"] == ["q"]
+    assert (search.element.kind, search.method, search.read_only) == ("submit", "GET", True)
+    assert (answer.total, answer.version) == (3, 1)
+
+
+def test_tools_are_found_by_state_name_and_id_and_listed_in_parts(maps: StoreMap) -> None:
+    everything = maps.tools(MAP.site).tools
+    assert [tool.name for tool in maps.tools(MAP.site, state=MAP.id("cards")[:8]).tools] == ["search", "add card"]
+    assert [tool.name for tool in maps.tools(MAP.site, tool="start_return").tools] == ["start_return"]
+    assert maps.tools(MAP.site, tool=everything[2].id[:8]).tools == everything[2:]
+    assert maps.tools(MAP.site, tool="sear").tools == []
+    parts = [maps.tools(MAP.site, first=first, limit=2) for first in (0, 2)]
+    assert [tool for part in parts for tool in part.tools] == everything
+    assert {part.total for part in parts} == {3}
+    with pytest.raises(NotFound):
+        maps.tools(MAP.site, state="0123456789")
+
+
+def test_the_command_lists_names_inputs_and_what_may_change(listed: Callable[..., str]) -> None:
+    text = listed()
+    assert "search(q*)" in text
+    assert "inferred, reads" in text
+    assert "start_return(order*)" in text
+    assert "script, may change something" in text
+    assert listed("--state", "/returns").count("http://") == 2
+    assert json.loads(listed("--format", "json"))["tools"][0]["name"] == "search"
+
+
+def test_every_format_of_a_whole_site_is_valid(listed: Callable[..., str]) -> None:
+    tools = json.loads(listed("--format", "mcp"))["tools"]
+    assert [tool["name"] for tool in tools] == ["search", "start_return", "add_card"]
+    validate(json.loads(listed("--format", "openapi")))
+    assert 'toolname="search"' in listed("--format", "webmcp")
