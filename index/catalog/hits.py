@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from waygraph.index.graph import Lead, Segment
+from waygraph.index.graph import Lead, Segment, Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class HitExplanation:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One search hit: a state, or a lead.
+    """One search hit: a state, a lead, or a tool with a state that has it.
 
     Attributes
     ----------
@@ -92,6 +92,8 @@ class SearchHit:
         Content hash of the image; empty if there is none.
     lead
         The lead; None for a state.
+    tool
+        The tool that was searched for, and which the state has; None in a search for pages.
     reranked
         Score of the cross-encoder that ordered the hits anew; None if there was none, or it did not read this hit.
     """
@@ -104,4 +106,5 @@ class SearchHit:
     matched: HitExplanation
     screenshot: str = ""
     lead: Lead | None = None
+    tool: Tool | None = None
     reranked: float | None = None

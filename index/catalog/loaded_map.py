@@ -14,6 +14,7 @@ from waygraph.index.catalog.distinctive import add_distinctive_features
 from waygraph.index.catalog.lexical import LexicalIndex, lead_texts, state_texts
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.catalog.repeats import Place, places_of
+from waygraph.index.catalog.tool_search import tool_texts
 from waygraph.index.graph import Evidence, Tool, lead_id
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.url_tokens import mask_random_tokens
@@ -75,6 +76,12 @@ class LoadedMap:
         ]
         tools.sort(key=lambda tool: (nodes[tool.states[0]].depth, tool.name, tool.id))
         return {tool.id: tool for tool in tools}
+
+    @cached_property
+    def tool_words(self) -> LexicalIndex:
+        """Words of the tools, an index of their own: those of pages count and rank as without them."""
+        nodes = self.version.graph.nodes
+        return LexicalIndex({tool.id: tool_texts(tool, nodes[tool.states[0]]) for tool in self.tools.values()})
 
     @cached_property
     def values(self) -> int:

@@ -17,6 +17,7 @@ from waygraph.index.catalog.lexical import ASSUMED_MAXSIM, WORDS_CANDIDATES, WOR
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
 from waygraph.index.catalog.repeats import REFUSED_PENALTIES, after_copied, plain_first, repeat_penalties
+from waygraph.index.catalog.tool_search import find_tools
 from waygraph.index.graph import (
     Description,
     Evidence,
@@ -186,6 +187,44 @@ class OpenMap:
         hits = self.rescored([*found, *self.found_by_words(words)], words)
         kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
+
+    def search_tools(
+        self, query: MultiVector, k: int, keep: Callable[[Node | Lead, float], bool] | None = None, *, words: str = ""
+    ) -> list[SearchHit]:
+        """Find the k tools that match a query best, see `tool_search.py`.
+
+        Parameters
+        ----------
+        query
+            Multi-vector of the query, shape (m, dim).
+        k
+            Maximum number of hits.
+        keep
+            Returns whether a state, with the score of its tool, may be a hit; None: all.
+        words
+            The query in words.
+
+        Returns
+        -------
+        list of SearchHit
+            Best first: the nearest state that has the tool and passes `keep`, with the tool.
+        """
+        index, nodes = self._loaded.index, self.graph.nodes
+        scores = {hit.node_id: hit.score for hit in (index.search(query, len(index)) if len(index) else ())}
+        found = find_tools(
+            self.tools, self._loaded.tool_words, words, scores, lambda name, score: not keep or keep(nodes[name], score)
+        )
+        rows = tuple(range(len(query)))
+        hits = []
+        for rank, (tool, name, score) in enumerate(islice(found, k), start=1):
+            text = tool.description or tool.title or tool.name
+            matched = HitExplanation((ExplainedRow(0, rows, text, score, (), score),))
+            observation = self.observations.get(name)
+            screenshot = observation.screenshot if observation is not None else ""
+            hits.append(
+                SearchHit(rank, name, nodes[name].load_url, nodes[name].title, score, matched, screenshot, tool=tool)
+            )
+        return hits
 
     def found_by_words(self, words: str) -> list[ScoredNode]:
         """Return the leads without vectors that show words of a query best, if the encoder's score counts words."""

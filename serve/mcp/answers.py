@@ -220,14 +220,21 @@ def page_tools(answer: ToolsAnswer, first: int) -> PageTools:
     return PageTools(tools=kept, more=max(0, answer.total - first - len(kept)))
 
 
-def _page_tool(tool: ToolModel) -> PageTool:
+def found_tools(answer: SearchAnswer) -> PageTools:
+    """Return the tools that a search found, best first, each with the screen of its hit."""
+    found = [_page_tool(hit.tool, hit.node_id) for hit in answer.hits if hit.tool is not None]
+    kept = _first_within(found, _TOOLS_BUDGET)
+    return PageTools(tools=kept, more=len(found) - len(kept))
+
+
+def _page_tool(tool: ToolModel, screen: str = "") -> PageTool:
     return PageTool(
         id=tool.id,
         name=cut(tool.name, NAME_BYTES),
         does=cut(tool.description or tool.title, _TEXT_BYTES),
         inputs=_first_within(_inputs(tool), _INPUTS_BUDGET),
         may_change=not tool.read_only,
-        screen=tool.states[0],
+        screen=screen or tool.states[0],
         url=cut(tool.url, _URL_BYTES),
     )
 

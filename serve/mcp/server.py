@@ -54,8 +54,8 @@ _MAX_NAME_CHARS = 100
 _NODE_ID_LENGTH = 32
 #: Most mapped sites that an error about another one names.
 _NEAR_SITES = 5
-#: Page tools of a list, and those that the end of a way names.
-_LISTED_TOOLS, _NAMED_TOOLS = 50, 10
+#: Page tools of a search and of a list, and those that the end of a way names.
+_FOUND_TOOLS, _LISTED_TOOLS, _NAMED_TOOLS = 10, 50, 10
 #: Digits of a page tool's id that tell it from others.
 _SHORT_ID = 12
 
@@ -299,9 +299,17 @@ def _add_page_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
     async def find_tools(
         context: Context[Any, Any],
         site: SiteKey,
-        screen: Annotated[schemas.NodeId, Field(description="Only those of this screen (id).")] = "",
-        first: Annotated[int, Field(ge=0, le=MAX_COUNT, description="Index of the first one.")] = 0,
+        query: Annotated[
+            str, Field(max_length=schemas.MAX_QUERY_CHARS, description="What to do, in plain words. Empty: list all.")
+        ] = "",
+        screen: Annotated[schemas.NodeId, Field(description="Only list those of this screen (id).")] = "",
+        first: Annotated[int, Field(ge=0, le=MAX_COUNT, description="List from this index on.")] = 0,
     ) -> Annotated[CallToolResult, models.PageTools]:
+        if query.strip():
+            if screen or first:
+                raise InvalidInput("A search takes neither screen nor first.", hint="Leave them or the query out.")
+            found = await source_of(context).search(site, query, _FOUND_TOOLS, Filter(tools_only=True))
+            return _result(answers.found_tools(found))
         listed = await source_of(context).tools(site, state=screen, first=first, limit=_LISTED_TOOLS)
         return _result(answers.page_tools(listed, first))
 

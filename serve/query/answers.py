@@ -23,10 +23,11 @@ from waygraph.core.schemas import (
     SiteDetail,
     SiteSummary,
     StepModel,
+    ToolModel,
 )
 from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
 from waygraph.index.catalog.hits import HitExplanation
-from waygraph.index.graph import Action, Box, Description, Edge, Lead, Path, PathStep, Segment, change_digest
+from waygraph.index.graph import Action, Box, Description, Edge, Lead, Path, PathStep, Segment, Tool, change_digest
 from waygraph.index.store import Manifest
 from waygraph.pipeline.encode.vision.patch_labels import patch_box
 from waygraph.serve.select.confidence import confidence
@@ -36,6 +37,8 @@ from waygraph.serve.select.no_match import nothing_matches
 SHORT_HASH = 16
 #: Parts of a screenshot in an answer. A query has a row per token; most of them find the same few parts.
 MAX_PATCHES = 64
+#: States of a tool in an answer: a site's search form is on all of its pages.
+MAX_TOOL_STATES = 20
 
 
 def action_model(action: Action) -> ActionModel:
@@ -154,6 +157,30 @@ def path_answer(
     )
 
 
+def tool_model(tool: Tool, url: str) -> ToolModel:
+    """Return one tool; `url` is that of a state that has it."""
+    return ToolModel(
+        id=tool.id,
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=dict(tool.schema),
+        source=tool.source,
+        states=list(tool.states[:MAX_TOOL_STATES]),
+        state_count=len(tool.states),
+        url=url,
+        origin=tool.origin,
+        frame=tool.frame,
+        element=action_model(tool.element) if tool.element is not None else None,
+        method=tool.method,
+        target=tool.target,
+        read_only=tool.read_only,
+        untrusted=tool.untrusted,
+        consequential=tool.consequential,
+        autosubmit=tool.autosubmit,
+    )
+
+
 def hit_model(site: str, found: SearchHit) -> Hit:
     """Return one found state or lead with the text that matched."""
     matched = found.matched
@@ -175,6 +202,7 @@ def hit_model(site: str, found: SearchHit) -> Hit:
         visited=found.lead is None,
         refusal=found.lead.refusal if found.lead is not None else "",
         reranked=found.reranked,
+        tool=tool_model(found.tool, found.url) if found.tool is not None else None,
     )
 
 
@@ -200,6 +228,8 @@ def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
 
 def _ranked(hits: list[Hit], fingerprint: str, *, described: bool = False) -> SearchAnswer:
     """Return ranked hits with what their scores say about them; `fingerprint` is the encoder's."""
+    if any(hit.tool is not None for hit in hits):
+        return SearchAnswer(hits=hits)  # nothing was measured on scores of tools
     return SearchAnswer(
         hits=hits,
         version=None,

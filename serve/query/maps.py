@@ -157,7 +157,7 @@ class Maps(LiveStore):
             opened.check_encoder(query.fingerprint)
             with self.stage("search"):
                 hits = find_in_map(opened, query, request, self.reranker)
-            if self.reranker:
+            if self.reranker and not request.tools_only:
                 with self.stage("rerank"):
                     hits = rerank_in_map(opened, query, request, hits, self.reranker)
             return answers.search_answer(opened, hits)
@@ -192,7 +192,7 @@ class Maps(LiveStore):
             return SearchAnswer(hits=[])
         with self.stage("search_everywhere"):
             found = find_in_all_maps(self, query, request, sites, self.reranker)
-        if self.reranker:
+        if self.reranker and not request.tools_only:
             with self.stage("rerank"):
                 found = rerank_in_all_maps(self, query, request, found, self.reranker)
         return answers.cross_site_answer(found, query.fingerprint)

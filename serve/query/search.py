@@ -99,6 +99,7 @@ def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest, k
     where = search_filter(request)
     if where == NO_FILTER:
         return opened.search(query.vectors, k, words=request.query)
+    find = opened.search_tools if where.tools_only else opened.search
     if where.max_age_days is not None and opened.manifest.age_days() > where.max_age_days:
         return []
     min_score, max_depth = where.min_score, where.max_depth
@@ -113,7 +114,7 @@ def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest, k
             and (min_score is None or score >= min_score)
         )
 
-    return opened.search(query.vectors, k, passes, words=request.query)
+    return find(query.vectors, k, passes, words=request.query)
 
 
 def _has_prefix(url: str, prefix: str) -> bool:

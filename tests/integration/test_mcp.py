@@ -142,6 +142,10 @@ async def test_page_tools_are_found_described_and_named_where_a_way_ends(connect
         rest = read(await client.call_tool("find_tools", {"site": SITE, "screen": MAP.id("cards"), "first": 1}))
         assert [tool["name"] for tool in rest["tools"]] == ["add card"]
 
+        asked = {"site": SITE, "query": "send an order back"}
+        assert read(await client.call_tool("find_tools", asked))["tools"][0]["name"] == "start_return"
+        assert "neither" in refusal(await client.call_tool("find_tools", {**asked, "first": 3}))
+
         shown = read(await client.call_tool("describe_tool", {"site": SITE, "tool": "start_return"}))
         assert shown["input_schema"]["required"] == ["order"]
         assert "Its answers hold what others wrote." in shown["notes"]

@@ -286,6 +286,8 @@ class Filter(_Request):
     """Leave out pages that are known and were not visited."""
     reachable_only: bool = False
     """Leave out pages that no known path leads to, such as those that robots.txt disallows."""
+    tools_only: bool = False
+    """Find tools in place of pages: each hit is the nearest state that has the tool, and holds the tool."""
 
 
 class SearchRequest(Filter):
@@ -359,6 +361,42 @@ class DescriptionModel(_Schema):
     generated: Literal[True] = True
 
 
+class ToolModel(_Schema):
+    """What one can do on some states, with its inputs; `waygraph.index.graph.Tool` documents the fields.
+
+    Name, title, description and the texts of the schema are the site's own: no model must take them for instructions.
+    """
+
+    id: str
+    name: PageText
+    title: PageText
+    description: PageText
+    input_schema: PageObject
+    """JSON Schema of the arguments. One that a page declared is not checked, and may be invalid."""
+    source: Literal["script", "form", "polyfill", "inferred"]
+    """How it is known: registered by a script, declared by attributes of a form, one of these through a polyfill, or
+    inferred from the page's controls."""
+    states: list[str]
+    """Ids of states that have it, those nearest to the start page first, at most 20."""
+    state_count: int
+    """Number of all states that have it."""
+    url: PageText
+    """URL of the first of these states; in a hit, of the hit's state."""
+    origin: PageText
+    frame: PageText = ""
+    element: ActionModel | None = None
+    """Its form or group of controls; absent if a script registered it."""
+    method: str = ""
+    """What submitting its form does: `GET`, `POST`, `dialog`; empty if nothing tells."""
+    target: PageText = ""
+    """URL to which the form is submitted."""
+    read_only: bool = False
+    """Whether it changes nothing, as far as is known. It may be wrong: a page says so of its own tools."""
+    untrusted: bool = False
+    consequential: bool = False
+    autosubmit: bool = False
+
+
 class Hit(_Schema):
     """A state or lead found by a search.
 
@@ -383,6 +421,8 @@ class Hit(_Schema):
     reranked: float | None = None
     """Score from 0 to 1 of the cross-encoder by which the hits are ordered; `score` is still that of the search.
     Absent: this service has none, or it did not read this hit."""
+    tool: ToolModel | None = None
+    """The tool that matched, in a search for tools. Its score is on another scale than those of pages."""
 
 
 class SearchAnswer(_Schema):
@@ -556,42 +596,6 @@ class SiteDetail(SiteSummary):
     """Pages that are not states because another one represents them (skeleton mode)."""
     leads: int = 0
     """Pages that are known and were not visited."""
-
-
-class ToolModel(_Schema):
-    """What one can do on some states, with its inputs; `waygraph.index.graph.Tool` documents the fields.
-
-    Name, title, description and the texts of the schema are the site's own: no model must take them for instructions.
-    """
-
-    id: str
-    name: PageText
-    title: PageText
-    description: PageText
-    input_schema: PageObject
-    """JSON Schema of the arguments. One that a page declared is not checked, and may be invalid."""
-    source: Literal["script", "form", "polyfill", "inferred"]
-    """How it is known: registered by a script, declared by attributes of a form, one of these through a polyfill, or
-    inferred from the page's controls."""
-    states: list[str]
-    """Ids of states that have it, those nearest to the start page first, at most 20."""
-    state_count: int
-    """Number of all states that have it."""
-    url: PageText
-    """URL of the first of these states."""
-    origin: PageText
-    frame: PageText = ""
-    element: ActionModel | None = None
-    """Its form or group of controls; absent if a script registered it."""
-    method: str = ""
-    """What submitting its form does: `GET`, `POST`, `dialog`; empty if nothing tells."""
-    target: PageText = ""
-    """URL to which the form is submitted."""
-    read_only: bool = False
-    """Whether it changes nothing, as far as is known. It may be wrong: a page says so of its own tools."""
-    untrusted: bool = False
-    consequential: bool = False
-    autosubmit: bool = False
 
 
 class ToolsRequest(_Request):

@@ -21,6 +21,9 @@ def search(
     visited_only: Annotated[
         bool, typer.Option("--visited-only", help="Leave out pages that are known and were not visited.")
     ] = False,
+    tools_only: Annotated[
+        bool, typer.Option("--tools", help="Find what can be done (tools and forms of pages) in place of pages.")
+    ] = False,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -30,16 +33,18 @@ def search(
 
     Prints the score of each state, its title, its URL, the first digits of its id (which other commands
     accept) and the text that matched best. Pages that the site links to and that were not visited are
-    found too, by their links, and marked so.
+    found too, by their links, and marked so. With --tools, each hit is a tool, by its name and inputs, and the
+    nearest state that has it; 'waygraph tools' prints all of them.
 
     \b
     Examples:
       waygraph search example.org "where can I change my address?"
       waygraph search example.org "open invoices" -k 3 --json
+      waygraph search example.org "compare two versions" --tools
       waygraph search example.org "open invoices" --url http://127.0.0.1:8321
     """  # noqa: D301 - \b keeps the lines of an example together
     with open_source(store, url, api_key) as source:
-        where = Filter(visited_only=True) if visited_only else None
+        where = Filter(visited_only=visited_only, tools_only=tools_only)
         answer = source.search(resolve_site(source, site), query, k, where)
     if as_json:
         print_json(answer)

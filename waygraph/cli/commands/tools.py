@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from waygraph.cli.display.answers import tool_text
 from waygraph.cli.options import ApiKeyOption, SiteArgument, StoreOption, UrlOption
 from waygraph.cli.output import clean, print_json, say
 from waygraph.cli.selection import STATE_HELP, open_source, resolve_site, resolve_state
-from waygraph.core.schemas import ToolModel, ToolsAnswer
+from waygraph.core.schemas import ToolsAnswer
 from waygraph.core.text import shortened
 
 #: Tools of one request.
@@ -85,23 +86,11 @@ def _lines(answer: ToolsAnswer) -> Iterator[str]:
     if not answer.tools:
         yield "No tools: the pages declare none and have no forms, or the map was made before tools were recorded."
     for tool in answer.tools:
-        notes = ", ".join((tool.source, "reads" if tool.read_only else "may change something"))
-        yield f"{_line(tool.name)}({_inputs(tool)})  [{tool.id[:8]}]  {notes}"
-        if text := _line(tool.description or tool.title):
-            yield f"    {text}"
+        yield tool_text(tool)
+        if text := clean(tool.description or tool.title, one_line=True):
+            yield f"    {shortened(text, _MAX_TEXT)}"
         more = f" and {tool.state_count - 1} more" if tool.state_count > 1 else ""
         yield f"    {tool.url}  [{tool.states[0][:8]}]{more}"
-
-
-def _inputs(tool: ToolModel) -> str:
-    properties, required = tool.input_schema.get("properties"), tool.input_schema.get("required")
-    names = properties if isinstance(properties, dict) else {}
-    needed = required if isinstance(required, list) else []
-    return ", ".join(f"{_line(name)}{'*' if name in needed else ''}" for name in names)
-
-
-def _line(text: str) -> str:
-    return shortened(clean(text, one_line=True), _MAX_TEXT)
 
 
 def register(app: typer.Typer) -> None:

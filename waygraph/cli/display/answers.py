@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waygraph.cli.output import clean, say
-from waygraph.core.schemas import ActionModel, Hit, NavigateAnswer, PathAnswer, SearchAnswer, StepModel
+from waygraph.core.schemas import ActionModel, Hit, NavigateAnswer, PathAnswer, SearchAnswer, StepModel, ToolModel
 
 #: Length of the matched text that is printed per hit, in characters.
 _TEXT_LENGTH = 100
@@ -15,10 +15,22 @@ def print_hits(answer: SearchAnswer) -> None:
         say("Nothing found: the map has no states.")
     for hit in answer.hits:
         say(f"{hit.rank:>3}. {hit.score:6.3f}  {clean(hit.title, one_line=True) or '(no title)'}")
+        if hit.tool is not None:
+            say(f"             {tool_text(hit.tool)}")
         say(f"             {hit.url}  [{hit.node_id[:8]}]{_visit_note(hit)}")
         if hit.matched is not None:
             generated = "(generated) " if hit.matched.generated else ""
             say(f"             {generated}{_shorten(hit.matched.text)}")
+
+
+def tool_text(tool: ToolModel) -> str:
+    """Return a tool as one line: name, inputs (* if required), short id, and whether it may change something."""
+    properties, required = tool.input_schema.get("properties"), tool.input_schema.get("required")
+    needed = required if isinstance(required, list) else []
+    names = properties if isinstance(properties, dict) else {}
+    inputs = ", ".join(f"{_shorten(name)}{'*' if name in needed else ''}" for name in names)
+    notes = ", ".join((tool.source, "reads" if tool.read_only else "may change something"))
+    return f"{_shorten(tool.name)}({inputs})  [{tool.id[:8]}]  {notes}"
 
 
 def _visit_note(hit: Hit) -> str:

@@ -13,6 +13,7 @@ from openapi_spec_validator import validate
 from tests.small_map import SmallMap
 from waygraph.cli.app import command
 from waygraph.core.errors import NotFound
+from waygraph.core.schemas import Filter
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
@@ -82,3 +83,41 @@ def test_every_format_of_a_whole_site_is_valid(listed: Callable[..., str]) -> No
     assert [tool["name"] for tool in tools] == ["search", "start_return", "add_card"]
     validate(json.loads(listed("--format", "openapi")))
     assert 'toolname="search"' in listed("--format", "webmcp")
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "state"),
+    [
+        ("send back an order", "start_return", "returns"),
+        ("store my visa", "add card", "cards"),  # by the page that has it: no word is the tool's
+        ("look for words", "search", "home"),
+    ],
+)
+def test_a_tool_is_found_by_its_words_and_by_its_page(maps: StoreMap, query: str, name: str, state: str) -> None:
+    found = maps.search(MAP.site, query, where=Filter(tools_only=True))
+    assert (found.hits[0].tool.name, found.hits[0].node_id) == (name, MAP.id(state))
+    assert len(found.hits) == 3
+    assert (found.confidence, found.nothing_matches) == (None, None)
+
+
+def test_a_hit_is_the_nearest_state_that_passes_the_filter(maps: StoreMap) -> None:
+    where = Filter(tools_only=True, url_prefix="/account")
+    hits = maps.search(None, "search words", where=where).hits
+    assert {hit.tool.name: hit.node_id for hit in hits} == {
+        "search": MAP.id("account"), "add card": MAP.id("cards"),
+    }  # fmt: skip
+
+
+def test_searches_for_pages_are_those_of_a_map_without_tools(maps: StoreMap, tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    store.publish(MAP.draft(create_encoder(Settings().encode), store.blobs))
+    with StoreMap(tmp_path / "maps") as plain:
+        for query in ("send back an order", "search", "add card", "number of the order", "start_return"):
+            assert plain.search(MAP.site, query) == maps.search(MAP.site, query)
+        assert plain.search(MAP.site, "search", where=Filter(tools_only=True)).hits == []
+
+
+def test_the_command_prints_found_tools(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["search", MAP.site, "send back an order", "--tools", "--store", str(folder), "-k", "1"]
+    command()(args=words, prog_name="x", standalone_mode=False)
+    assert "start_return(order*)" in capsys.readouterr().out
