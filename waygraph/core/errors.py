@@ -266,6 +266,24 @@ class BrowserFailure(WaygraphError):
     exit_code, http_status, slug, title = 1, 502, "browser-failure", "Browser failure"
 
 
+class ToolChanged(WaygraphError):
+    """A page no longer offers a tool as it was mapped; the message says what changed. Refresh the map."""
+
+    http_status, slug, title = 409, "tool-changed", "Tool changed"
+
+
+class ToolRefused(WaygraphError):
+    """A tool may change something, and changes were not allowed. Nothing was called; pass `allow_changes=True`."""
+
+    http_status, slug, title = 403, "tool-refused", "Tool not allowed"
+
+
+class ToolFailed(WaygraphError):
+    """A tool threw an error, gave no answer in time, or its form took no such values. It may have had effects."""
+
+    http_status, slug, title = 502, "tool-failed", "Tool failed"
+
+
 class TaskFailed(WaygraphError):
     """An agent ended without saying that the task is done. Say the task in other words, or use another agent."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from waygraph.client import requests
 from waygraph.client.map_source import AsyncMapApi, AsyncMapSource, MapApi, MapSource, ThreadedMapSource, blocking
 from waygraph.client.requests import MapRequest, validate_request
+from waygraph.core.errors import EnvironmentMissing
 from waygraph.core.schemas import CurrentPage, NavigateAnswer, NavigateRequest, SelectorName
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page as SyncPage
 
     from waygraph.sdk.teleport_result import TeleportResult
+    from waygraph.sdk.tool_result import ToolResult
 
 T = TypeVar("T")
 
@@ -107,6 +110,20 @@ class AsyncWaygraph(AsyncMapApi):
 
         return await teleport(page, self.source, site, target, **options)
 
+    async def use_tool(
+        self,
+        page: Page,
+        site: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        **options: Any,  # noqa: ANN401 - typed where they are defined
+    ) -> ToolResult:
+        """Use a tool of a site's pages in `page`; the options are those of `waygraph.sdk.use_tool.use_tool`."""
+        with _needs_guard():
+            from waygraph.sdk.use_tool import use_tool  # noqa: PLC0415 - imports Playwright and the network guard
+
+        return await use_tool(page, self.source, site, tool, arguments, **options)
+
 
 class Waygraph(MapApi):
     """The maps of a service or of a store.
@@ -181,6 +198,56 @@ class Waygraph(MapApi):
         if type(page).__module__.startswith("playwright.sync_api"):
             return teleport_sync(cast("SyncPage", page), self.source, site, target, **options)
         return teleport(cast("Page", page), self.source, site, target, **options)
+
+    @overload
+    def use_tool(
+        self,
+        page: SyncPage,
+        site: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        **options: Any,  # noqa: ANN401 - typed where they are defined
+    ) -> ToolResult[SyncPage]: ...
+
+    @overload
+    def use_tool(
+        self,
+        page: Page,
+        site: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        **options: Any,  # noqa: ANN401 - as above
+    ) -> Coroutine[Any, Any, ToolResult]: ...
+
+    def use_tool(
+        self,
+        page: Page | SyncPage,
+        site: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        **options: Any,
+    ) -> ToolResult[SyncPage] | Coroutine[Any, Any, ToolResult]:
+        """Use a tool of a site's pages in `page`; the options are those of `waygraph.sdk.use_tool.use_tool`.
+
+        With a page of Playwright's async API the result is a coroutine to await.
+        """
+        with _needs_guard():
+            from waygraph.sdk.use_tool import use_tool, use_tool_sync  # noqa: PLC0415 - as above
+
+        if type(page).__module__.startswith("playwright.sync_api"):
+            return use_tool_sync(cast("SyncPage", page), self.source, site, tool, arguments, **options)
+        return use_tool(cast("Page", page), self.source, site, tool, arguments, **options)
+
+
+@contextmanager
+def _needs_guard() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise EnvironmentMissing(
+            f"use_tool needs the network guard, and it '{error.name}', which is not installed.",
+            hint="Run: pip install 'waygraph[index]'",
+        ) from error
 
 
 def open_source(url_or_store: str | PathLike[str], api_key: str | None = None) -> MapSource:

@@ -99,7 +99,7 @@ async def teleport(
         report=report and _has_mapped_size(page, detail),
         on_step=on_step,
     )
-    view = PageView(page, _snapshot_options_of_map(detail, settings), settings, owned=False)
+    view = PageView(page, snapshot_options_of_map(detail, settings), settings, owned=False)
     walk.views.append(view)
     try:
         return await walk.run(view, max_replans)
@@ -314,7 +314,7 @@ def _has_mapped_size(page: Page, detail: SiteDetail) -> bool:
     return size is not None and (size["width"], size["height"]) == mapped
 
 
-def _snapshot_options_of_map(detail: SiteDetail, settings: BrowserSettings) -> SnapshotOptions:
+def snapshot_options_of_map(detail: SiteDetail, settings: BrowserSettings) -> SnapshotOptions:
     """Return the snapshot options that the map was made with: roles, hovering, frames and URL policy."""
     recorded = detail.settings.get("explore", {})
     known = {name: value for name, value in recorded.items() if name in ExploreSettings.model_fields}

@@ -228,6 +228,15 @@ class NetworkGuard:
         await guarded.below.watch()
         return session
 
+    async def detach(self, page: Page, session: CDPSession) -> None:
+        """Stop guarding a page that is not waygraph's own; `session` is what `attach` returned."""
+        page.remove_listener("close", self._forget_visit)
+        self._forget_visit(page)
+        try:
+            await session.detach()
+        except PlaywrightError as error:
+            log.debug("guard/detached_late %s: %s", page.url, error)  # the page was closed
+
     def _forget_visit(self, page: Page) -> None:
         self._visits.pop(page, None)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
@@ -434,6 +434,10 @@ class PageView:
         self._events.clear()
         self._popups.drop_late()
 
+    async def call(self, expression: str, argument: object, timeout_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
+        """Call a function expression where the in-page script runs, see `PageEvaluator.evaluate`."""
+        return await self._evaluator.evaluate(expression, argument, timeout_s)
+
     async def with_timeout(self, call: Awaitable[T], timeout_s: float = 0.0) -> T:
         """Await a browser call with a timeout, see `PageEvaluator.with_timeout`."""
         return await self._evaluator.with_timeout(call, timeout_s)
@@ -495,6 +499,10 @@ class PageView:
     async def take_popup(self, snapshot: Snapshot) -> Page | None:
         """Return the tab that opened since the last action; wait for it if the snapshot says that one was opened."""
         return await self._popups.take(opened=snapshot.opened, timeout_s=self._settings.action_timeout_ms / 1000)
+
+    def of_tab(self, page: Page) -> PageView:
+        """Return a view of another tab with the same options, which the caller detaches."""
+        return self._view_of(page)
 
     def _view_of(self, page: Page) -> PageView:
         return PageView(page, self._options, self._settings, owned=self._owned)
