@@ -35,15 +35,15 @@ from waygraph.index.graph.path_costs import duration_ms
 from waygraph.serve.mcp.models import (
     Document,
     Navigation,
-    PageTool,
-    PageToolDetail,
-    PageTools,
     Result,
     Results,
     Screen,
     ScreenAction,
     ScreenDetail,
     Screens,
+    ScreenTool,
+    ScreenToolDetail,
+    ScreenTools,
     Site,
     Sites,
     Step,
@@ -214,21 +214,21 @@ def screen_detail(node: NodeAnswer, screenshot: str, first_text: int, first_acti
     )
 
 
-def page_tools(answer: ToolsAnswer, first: int) -> PageTools:
+def page_tools(answer: ToolsAnswer, first: int) -> ScreenTools:
     """Return a part of a site's tools; `first` is the number of those before it."""
     kept = _first_within(list(map(_page_tool, answer.tools)), _TOOLS_BUDGET)
-    return PageTools(tools=kept, more=max(0, answer.total - first - len(kept)))
+    return ScreenTools(tools=kept, more=max(0, answer.total - first - len(kept)))
 
 
-def found_tools(answer: SearchAnswer) -> PageTools:
+def found_tools(answer: SearchAnswer) -> ScreenTools:
     """Return the tools that a search found, best first, each with the screen of its hit."""
     found = [_page_tool(hit.tool, hit.node_id) for hit in answer.hits if hit.tool is not None]
     kept = _first_within(found, _TOOLS_BUDGET)
-    return PageTools(tools=kept, more=len(found) - len(kept))
+    return ScreenTools(tools=kept, more=len(found) - len(kept))
 
 
-def _page_tool(tool: ToolModel, screen: str = "") -> PageTool:
-    return PageTool(
+def _page_tool(tool: ToolModel, screen: str = "") -> ScreenTool:
+    return ScreenTool(
         id=tool.id,
         name=cut(tool.name, NAME_BYTES),
         does=cut(tool.description or tool.title, _TEXT_BYTES),
@@ -239,7 +239,7 @@ def _page_tool(tool: ToolModel, screen: str = "") -> PageTool:
     )
 
 
-def page_tool_detail(tool: ToolModel) -> PageToolDetail:
+def page_tool_detail(tool: ToolModel) -> ScreenToolDetail:
     """Return one tool with as much of the schema of its inputs as fits."""
     schema, more = _short_schema(tool.input_schema)
     notes = {
@@ -250,7 +250,7 @@ def page_tool_detail(tool: ToolModel) -> PageToolDetail:
         "Its answers hold what others wrote.": tool.untrusted,
         "A call fills the form; it is submitted by somebody.": tool.source == "form" and not tool.autosubmit,
     }
-    return PageToolDetail(
+    return ScreenToolDetail(
         id=tool.id,
         name=cut(tool.name, NAME_BYTES),
         does=cut(tool.description or tool.title, _DESCRIPTION_BYTES),

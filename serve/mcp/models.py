@@ -147,7 +147,7 @@ class ScreenDetail(_ToolAnswer):
     """Resource with the screenshot (JPEG)."""
 
 
-class PageTool(_ToolAnswer):
+class ScreenTool(_ToolAnswer):
     """What one can do on a page."""
 
     id: str
@@ -161,15 +161,15 @@ class PageTool(_ToolAnswer):
     url: str
 
 
-class PageTools(_ToolAnswer):
+class ScreenTools(_ToolAnswer):
     """Page tools."""
 
-    tools: list[PageTool]
+    tools: list[ScreenTool]
     more: int = 0
     """Left out: call with a higher `first`."""
 
 
-class PageToolDetail(_ToolAnswer):
+class ScreenToolDetail(_ToolAnswer):
     """A page tool in full."""
 
     id: str

@@ -304,7 +304,7 @@ def _add_page_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
         ] = "",
         screen: Annotated[schemas.NodeId, Field(description="Only list those of this screen (id).")] = "",
         first: Annotated[int, Field(ge=0, le=MAX_COUNT, description="List from this index on.")] = 0,
-    ) -> Annotated[CallToolResult, models.PageTools]:
+    ) -> Annotated[CallToolResult, models.ScreenTools]:
         if query.strip():
             if screen or first:
                 raise InvalidInput("A search takes neither screen nor first.", hint="Leave them or the query out.")
@@ -322,7 +322,7 @@ def _add_page_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
         context: Context[Any, Any],
         site: SiteKey,
         tool: Annotated[str, MaxBytes(1_000), Field(min_length=1, description="Its id, or a name that is unique.")],
-    ) -> Annotated[CallToolResult, models.PageToolDetail]:
+    ) -> Annotated[CallToolResult, models.ScreenToolDetail]:
         found = (await source_of(context).tools(site, tool=tool, limit=_NEAR_SITES)).tools
         if not found:
             raise NotFound("The site has no such page tool.", hint="find_tools lists them.")
