@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import logging
 import time
 from collections import Counter
@@ -64,6 +65,8 @@ _RESTORE_STORAGE = """(origins) => {
 _CLOSE_STORAGE = "for (const method of ['setItem', 'removeItem', 'clear']) Storage.prototype[method] = () => {}; null"
 _SCREENSHOT_TIMEOUT_MS = 10_000
 _CLOSE_TIMEOUT_S = 10.0
+#: Stored values of which it is recorded that a page left them.
+_MAX_LEFT_VALUES = 64
 #: Areas of a session that can be restored without a new context.
 RESTORABLE_AREAS = frozenset({COOKIES, LOCAL, SESSION})
 
@@ -107,6 +110,65 @@ class PreparedSession:
             for area, key in differences(before, stored) - self.volatile
             if area != DATABASES or (area, store_of(key)) not in self.volatile
         )
+
+    def with_values(
+        self, held: SessionState, stored: StoredValues, keys: Collection[tuple[str, str]]
+    ) -> PreparedSession:
+        """Return this session with the values that some keys have in another one.
+
+        Parameters
+        ----------
+        held
+            The other session.
+        stored
+            Its stored values.
+        keys
+            Area and key of cookies, local and session storage.
+
+        Returns
+        -------
+        PreparedSession
+            Equal to this one in everything else.
+        """
+        state: SessionState = self.storage_state or {"cookies": [], "origins": []}
+        cookies = {
+            cookie_key(cookie): cookie for cookie in state["cookies"] if (COOKIES, cookie_key(cookie)) not in keys
+        }
+        cookies |= {cookie_key(cookie): cookie for cookie in held["cookies"] if (COOKIES, cookie_key(cookie)) in keys}
+        others = {entry["origin"]: entry for entry in held["origins"]}
+        own = {entry["origin"]: entry for entry in state["origins"]}
+        origins = [
+            own.get(origin, {"origin": origin})
+            | {
+                name: [
+                    *(item for item in own.get(origin, {}).get(name, ()) if (area, item["name"]) not in keys),
+                    *(item for item in others.get(origin, {}).get(name, ()) if (area, item["name"]) in keys),
+                ]
+                for area, name in ((LOCAL, "localStorage"), (SESSION, "sessionStorage"))
+            }
+            for origin in {**own, **others}
+        ]
+        kept = {key: value for key, value in self.baseline.items() if key not in keys}
+        baseline = kept | {key: stored[key] for key in keys if key in stored}
+        return PreparedSession({"cookies": list(cookies.values()), "origins": origins}, baseline, self.volatile)
+
+    def left_values(self, stored: StoredValues) -> tuple[tuple[str, str, str], ...]:
+        """Return in which cookies and storage the current values differ: area, key, digest (empty: removed), sorted.
+
+        Storage is that of the page's origin, so that a key that is missing there need not have been removed. Keys that
+        are volatile are left out, and those beyond a limit.
+        """
+        return tuple(
+            (area, key, _digest(stored.get((area, key))))
+            for area, key in sorted(differences(self.baseline, stored) - self.volatile)
+            if area == COOKIES or (area != DATABASES and (area, key) in stored)
+        )[:_MAX_LEFT_VALUES]
+
+
+def _digest(value: str | None) -> str:
+    if value is None:
+        return ""
+    return hashlib.md5(value.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,18 +453,29 @@ class GuardedPage:
         if cookies := state.get("cookies"):
             await with_timeout(self._context.add_cookies(cast("Any", cookies)))
 
-    async def held_session(self) -> HeldSession:
+    async def held_session(self, *, of_tab: bool = False) -> HeldSession:
         """Return cookies, storage and databases, to start another context with.
 
         Session storage is that of the origins for which the context started with some: what a page stores for a visitor
         is stored again by each tab.
+
+        Parameters
+        ----------
+        of_tab
+            Whether the other context continues this tab, so that what the page keeps in its session storage counts too.
+
+        Returns
+        -------
+        HeldSession
+            The session.
         """
         shown = origin_of(self.page.url)
-        if shown in self._session_storage:
+        session_storage = dict(self._session_storage)
+        if shown in session_storage or (of_tab and shown):
             items = await self.view.with_timeout(evaluate_apart(self.page, "() => ({ ...sessionStorage })"))
-            self._session_storage[shown] = items
-        origins = {*self._session_storage, *self._origins, *(origin_of(frame.url) for frame in self.page.frames)} - {""}
-        return await read_session(self._context, origins, self._session_storage)
+            session_storage[shown] = items
+        origins = {*session_storage, *self._origins, *(origin_of(frame.url) for frame in self.page.frames)} - {""}
+        return await read_session(self._context, origins, session_storage)
 
     async def capture(self, view: PageView | None = None) -> Capture:
         """Take the large parts of an observation, after charts have finished drawing; three round trips.

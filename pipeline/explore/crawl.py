@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -16,7 +16,7 @@ from itertools import chain, islice
 from waygraph.core.errors import BrowserFailure, LoggedOut
 from waygraph.core.settings import ExploreSettings
 from waygraph.core.urls import site_key
-from waygraph.index.graph import Observation, PathStep, similarity
+from waygraph.index.graph import Edge, Observation, PathStep, similarity
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.checkpoint.journal import Journal
 from waygraph.pipeline.explore.checkpoint.journal_records import Resumed
@@ -30,8 +30,10 @@ from waygraph.pipeline.explore.engine.loader import Loads
 from waygraph.pipeline.explore.engine.revert import RevertRatesByLevel
 from waygraph.pipeline.explore.engine.round import Round, WorkItem
 from waygraph.pipeline.explore.engine.routes import Routes
+from waygraph.pipeline.explore.engine.session_trials import SessionTrials
 from waygraph.pipeline.explore.engine.worker import Worker
 from waygraph.pipeline.explore.identity import Recogniser
+from waygraph.pipeline.explore.identity.session_values import SessionValues
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
 from waygraph.pipeline.explore.identity.thresholds import STAND_IN_SIMILARITY
 from waygraph.pipeline.explore.records.capture import ExploreProgress, RoundRow
@@ -69,6 +71,7 @@ class CrawlParts:
     graph: GraphBuilder
     frontier: Frontier
     loads: Loads
+    session_values: SessionValues
     rates: RevertRatesByLevel
     checkpointer: Checkpointer
     refresh: Refresh
@@ -136,6 +139,7 @@ class Crawl:
                 break
             number += 1
         await self._report_states()
+        self._parts.session_values.begin_round()
         rest = self._states_not_added()
         if self._parts.start.robots is not None:
             # Leads are checked against the policies, also those of states at the depth limit.
@@ -230,6 +234,9 @@ class Crawl:
         if self._parts.limits.are_reached():
             return None
         self._commit_probes(new)
+        await self._run(self._try_sessions(new, workers[0]))
+        if self._parts.limits.are_reached():
+            return None
         self._parts.rates.begin_round()
         if self._parts.start.robots is not None:
             await self._run(self._parts.start.robots.prefetch(self._links(new)))
@@ -242,6 +249,7 @@ class Crawl:
         if not items:
             return None
         self._graph.begin_round()
+        self._parts.session_values.begin_round()
         planned = [(item.state_id, item.candidate) for item in items]
         await self._parts.journal.begin_round(number, planned, self._parts.checkpointer.checkpoint())
         return Round(items, self._commit)
@@ -334,11 +342,36 @@ class Crawl:
     def _routes(self) -> Routes:
         """Return the routes over what was known before the round began, in this process or an earlier one."""
         known, edges = self._graph.before_round()
-        return Routes(
-            known,
-            [id_ for id_, state in known.items() if self.is_addressable(state)],
-            edges,
-        )
+        return self._routes_over(known, edges)
+
+    def _routes_over(self, known: Mapping[str, State], edges: Iterable[Edge]) -> Routes:
+        walked = (edge for number, edge in enumerate(edges) if self._graph.keeps_session(number))
+        return Routes(known, [id_ for id_, state in known.items() if self.is_addressable(state)], walked)
+
+    async def _try_sessions(self, states: Iterable[State], worker: Worker) -> None:
+        """Find out whether what arriving at states left in the browser decides what links lead to."""
+        trials = SessionTrials(self._loads, self._snapshots.read, self._parts.session_values, self._stats.counters)
+        self._parts.session_values.begin_round()
+        for state in states:
+            if self._parts.limits.are_reached():
+                return
+            if not trials.are_needed(state.left):
+                continue
+            routes = self._routes_over(self._graph.states, self._graph.edges)
+            seen = self._snapshots.get(state.id)
+            links = [each.action.target for each in seen.candidates if self._is_followed(each, seen)]
+            if not self.is_addressable(state):
+                links.insert(0, state.load_url)
+            start = self._snapshots.get(next(iter(self._graph.states)))
+            shared = {start.url, *(each.action.target for each in start.candidates)}
+            await trials.run(worker, state, seen=seen, route=routes.to(state.id), links=links, shared=shared)
+            self._parts.session_values.begin_round()
+
+    def _is_followed(self, candidate: Candidate, seen: Snapshot) -> bool:
+        """Return whether an element is a link that may be followed."""
+        action = candidate.action
+        is_link = action.kind == "click" and action.target.startswith(("http:", "https:"))
+        return is_link and self._parts.frontier.refuse(candidate, seen) is None
 
     def _starts_at_kept_page(self, route: Sequence[PathStep] | None) -> bool:
         """Return whether the first page of a route met an outage in this run, so that its earlier answer is kept."""
@@ -380,9 +413,14 @@ class Crawl:
                 self._graph.take_probe(state, load)
 
     def is_addressable(self, state: State) -> bool:
-        """Return whether loading the URL of a state reproduces it."""
+        """Return whether loading the URL of a state reproduces it, with the session that its actions need."""
         load = self._loads.known(state.url)
-        return load is not None and self._graph.canonical(load.node_id) == state.id
+        session_of = self._parts.session_values.session_in_round
+        return (
+            load is not None
+            and self._graph.canonical(load.node_id) == state.id
+            and session_of(load.left) == session_of(state.left)
+        )
 
     def load_ms(self, state: State) -> float | None:
         """Return the loading time of an addressable state in milliseconds, None for other states."""

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -18,6 +19,7 @@ from waygraph.pipeline.browser.guard import STAND_IN, advise_stand_ins
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.process.pool import BrowserLease
 from waygraph.pipeline.browser.session import GuardedPage, TakeCapture
+from waygraph.pipeline.browser.storage.session_file import SessionState
 from waygraph.pipeline.explore.checkpoint.journal import Journal
 from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
 from waygraph.pipeline.explore.crawl import Crawl, CrawlParts
@@ -37,6 +39,7 @@ from waygraph.pipeline.explore.engine.worker import Worker
 from waygraph.pipeline.explore.identity import Recogniser, Skeleton
 from waygraph.pipeline.explore.identity.drawn_pages import may_be_drawn
 from waygraph.pipeline.explore.identity.evidence import build_evidence
+from waygraph.pipeline.explore.identity.session_values import SessionValues
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
 from waygraph.pipeline.explore.identity.traps import TrapDetector
 from waygraph.pipeline.explore.politeness.pace import Pace
@@ -157,6 +160,7 @@ class Explorer:
         recogniser = Recogniser(explore.identity, explore.url_policy, snapshots.get, skeleton=self._skeleton)
         traps = TrapDetector(explore.trap_budget, recogniser.url_key, skeleton=self._skeleton)
         siblings = SiblingBudget(explore.alike_budget)
+        session_values = SessionValues()
         rules = GraphRules(
             start.scope,
             recogniser,
@@ -166,6 +170,7 @@ class Explorer:
             dead_links=DeadLinks(recogniser.link_key),
             skeleton=self._skeleton,
             url_policy=explore.url_policy,
+            session_values=session_values,
         )
         graph = GraphBuilder(rules, stats, snapshots)
         frontier = Frontier(
@@ -194,6 +199,7 @@ class Explorer:
             graph=graph,
             frontier=frontier,
             loads=loads,
+            session_values=session_values,
             rates=rates,
             checkpointer=Checkpointer(graph, frontier, stats, loads=loads, rates=rates, robots=start.robots),
             refresh=refresh,
@@ -257,14 +263,14 @@ class Explorer:
         explore, start = self._settings.explore, self._start
         pace = Pace(self._resources.pacer, self._resources.slots, item_seconds=explore.page_seconds)
 
-        async def open_page() -> GuardedPage:
+        async def open_page(session: SessionState | None) -> GuardedPage:
             try:
                 browser = await self._resources.browsers.renew()
                 try:
-                    return await start.open_page(browser, self._snapshot_options, self._settings, pace)
+                    return await start.open_page(browser, self._snapshot_options, self._settings, pace, session)
                 except PlaywrightError:
                     browser = await self._resources.browsers.renew(suspect=True)
-                    return await start.open_page(browser, self._snapshot_options, self._settings, pace)
+                    return await start.open_page(browser, self._snapshot_options, self._settings, pace, session)
             except (WaygraphError, PlaywrightError) as error:
                 raise NoBrowserError(str(error)) from error
 
@@ -273,6 +279,7 @@ class Explorer:
             session=start.session,
             counters=self._parts.stats.counters,
             save_snapshot=self._save_snapshot,
+            save_as_shown=partial(self._save_snapshot, as_shown=True),
             url_policy=self._settings.explore.url_policy,
             advise=self._parts.stats.advise,
             connection_problem=start.boundary.proxy.problem,
@@ -280,15 +287,16 @@ class Explorer:
             is_left_alone=lambda element, page: self._parts.frontier.refuse(element, page) is not None,
             login=self._parts.login,
             reached=self._reached,
+            values=self._parts.session_values,
         )
         return Worker(
             context, pace, loads=self._parts.loads, agrees=self._crawl.agrees, item_seconds=explore.page_seconds
         )
 
-    async def _save_snapshot(self, snapshot: Snapshot, take: TakeCapture) -> str:
+    async def _save_snapshot(self, snapshot: Snapshot, take: TakeCapture, *, as_shown: bool = False) -> str:
         """Store a snapshot. Only pages of the site are captured."""
         wanted = (snapshot.is_page or may_be_drawn(snapshot)) and not self._start.scope.refuse_url(snapshot.raw_url)
-        return await self._parts.snapshots.save(snapshot, take, capture=wanted)
+        return await self._parts.snapshots.save(snapshot, take, capture=wanted, as_shown=as_shown)
 
     def _result(self) -> SiteCapture:
         """Assemble the result as plain data."""
@@ -303,6 +311,7 @@ class Explorer:
             depth=parts.graph.depth,
             load_ms=crawl.load_ms,
             known_page=crawl.known_page,
+            session_of=parts.graph.session_of,
         )
         found = [*parts.journal.fates(stats.fates, cap=crawl.cut_at), *parts.frontier.unplanned()]
         known = list(with_details(found, parts.graph.edges))

@@ -74,7 +74,7 @@ class SnapshotStore:
         self._chosen: dict[str, str] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
 
-    async def save(self, snapshot: Snapshot, take: TakeCapture, *, capture: bool = True) -> str:
+    async def save(self, snapshot: Snapshot, take: TakeCapture, *, capture: bool = True, as_shown: bool = False) -> str:
         """Store a snapshot, capture the page while it shows it, and return the key.
 
         If the snapshot's id is a state already, nothing is stored and the key of that state's snapshot is returned.
@@ -87,6 +87,8 @@ class SnapshotStore:
             Takes the capture.
         capture
             Whether to capture the page.
+        as_shown
+            Whether the snapshot is stored without a capture although its id is a state already.
 
         Returns
         -------
@@ -94,10 +96,12 @@ class SnapshotStore:
             Key of the snapshot.
         """
         chosen = self._chosen.get(snapshot.id)
-        if chosen is not None and (chosen in self._captured or not capture):
+        if chosen is not None and as_shown:
+            capture = False
+        elif chosen is not None and (chosen in self._captured or not capture):
             return chosen
         key = snapshot_key(snapshot)
-        if chosen not in {None, key}:
+        if chosen not in {None, key} and not as_shown:
             return chosen
         await self._journal.withhold(self._redactor.secrets_in(snapshot))
         await self._journal.add_snapshot(key, snapshot)

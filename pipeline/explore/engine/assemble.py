@@ -27,6 +27,7 @@ def build_graph(
     depth: Callable[[str], int],
     load_ms: Callable[[State], float | None],
     known_page: Callable[[Candidate, Snapshot], str | None],
+    session_of: Callable[[str], str],
 ) -> InteractionGraph:
     """Return the interaction graph: nodes in the order of discovery, performed edges, then those never performed.
 
@@ -47,6 +48,9 @@ def build_graph(
     known_page
         Returns the addressable state that a link leads to, by its URL; None for other elements, and for those that a
         policy refuses.
+    session_of
+        Returns the name of the session in which the actions of a state were performed. What was not performed is taken
+        over within one session only.
 
     Returns
     -------
@@ -71,13 +75,18 @@ def build_graph(
         )
     for edge in edges:
         graph.add_edge(edge)
-    inherited = _inherited(states, edges, mode, snapshot_of)
+
+    def is_of_one_session(edge: Edge) -> bool:
+        return session_of(edge.source) == session_of(edge.target)
+
+    inherited = list(filter(is_of_one_session, _inherited(states, edges, mode, snapshot_of)))
     for edge in inherited:
         graph.add_edge(edge)
-    for edge in _links_to_known_pages(states, [*edges, *inherited], snapshot_of, load_ms, known_page):
+    known = _links_to_known_pages(states, [*edges, *inherited], snapshot_of, load_ms, known_page)
+    for edge in filter(is_of_one_session, known):
         graph.add_edge(edge)
     for further in (menu_edges, escape_edges):
-        for edge in list(further(states, edges, graph, snapshot_of)):
+        for edge in list(filter(is_of_one_session, further(states, edges, graph, snapshot_of))):
             graph.add_edge(edge)
     return graph
 

@@ -65,6 +65,7 @@ class Frontier:
         self._siblings = rules.siblings
         self._dead_links = rules.dead_links
         self._skeleton = rules.skeleton
+        self._session_values = rules.session_values
         self._settings = settings
         self._made_by = made_by
         self._order = order
@@ -219,7 +220,16 @@ class Frontier:
     def _split(self, state: State, seen: Snapshot) -> tuple[list[Candidate], list[Candidate]]:
         """Return the elements of a state that are new compared with its parent, and the others."""
         parent = self._snapshots.get(state.parent) if state.parent else None
-        return split_candidates(seen, parent, self._settings.diff, self._made_by(state.id))
+        new, old = split_candidates(seen, parent, self._settings.diff, self._made_by(state.id))
+        if state.parent and self._session_of(state) != self._session_of(self._states[state.parent]):
+            # What links lead to in the session of the parent says nothing here.
+            kept = {id(candidate) for candidate in old if not candidate.action.target}
+            new = [candidate for candidate in seen.candidates if id(candidate) not in kept]
+            old = [candidate for candidate in old if id(candidate) in kept]
+        return new, old
+
+    def _session_of(self, state: State) -> str:
+        return self._session_values.session_of(state.left)
 
     def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:
         """Return why a policy leaves an element alone; None if it does not."""

@@ -17,17 +17,19 @@ from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
 from waygraph.pipeline.explore.engine.dead_links import DeadLinks
 from waygraph.pipeline.explore.engine.outages import failure_kind
 from waygraph.pipeline.explore.engine.round import WorkItem
+from waygraph.pipeline.explore.engine.varying import has_other_texts
 from waygraph.pipeline.explore.identity import Arrival, Placement, Recogniser
 from waygraph.pipeline.explore.identity.difference import action_key, shows_new_content
 from waygraph.pipeline.explore.identity.drawn_pages import DrawnPages
+from waygraph.pipeline.explore.identity.session_values import SessionValues
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
 from waygraph.pipeline.explore.identity.skeleton import Skeleton
 from waygraph.pipeline.explore.identity.traps import TrapDetector
 from waygraph.pipeline.explore.policies.policy import Refusal
 from waygraph.pipeline.explore.policies.scope import Scope
 from waygraph.pipeline.explore.records.capture import Failure, Skip
-from waygraph.pipeline.explore.records.outcome import ActionOutcome
-from waygraph.pipeline.explore.records.state import Load, State
+from waygraph.pipeline.explore.records.outcome import VARIES, ActionOutcome
+from waygraph.pipeline.explore.records.state import LeftValues, Load, State
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 
 
@@ -53,6 +55,8 @@ class GraphRules:
         Which page stands for others; None: none does.
     url_policy
         Which parts of a URL name a page.
+    session_values
+        Which stored values decide what pages show.
     """
 
     scope: Scope
@@ -63,6 +67,7 @@ class GraphRules:
     dead_links: DeadLinks
     skeleton: Skeleton | None
     url_policy: UrlPolicy
+    session_values: SessionValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,7 @@ class GraphBuilder:
         self._siblings = rules.siblings
         self._dead_links = rules.dead_links
         self._drawn_pages = DrawnPages()
+        self._session_values = rules.session_values
         self._snapshots = snapshots
         self._max_states = rules.max_states
         self.states: dict[str, State] = {}
@@ -133,6 +139,8 @@ class GraphBuilder:
         """Number of states and of edges before the round began."""
         self.merges: dict[str, Merge] = {}
         """Snapshots that were merged into a known state, by their own id."""
+        self._arrivals: dict[int, LeftValues] = {}
+        """By the number of an edge, what walking it left, where that is not what its target left when it was found."""
         self._addresses: dict[str, str] = {}
         """By normalised URL of a state, the form in which it was found first."""
 
@@ -144,7 +152,7 @@ class GraphBuilder:
         """Add the start state, whose snapshot has the key `snapshot_key`."""
         seen = self._snapshots.read(snapshot_key)
         placement = self._recogniser.place(seen, source=None, arrival="load")
-        return self._add(_NewState(seen, placement), snapshot_key, 0, None, "load")
+        return self._add(_NewState(seen, placement), snapshot_key, 0, None, ActionOutcome(loaded=True))
 
     def depth(self, node_id: str) -> int:
         """Return the number of performed actions on the shortest known path from the start page to a state."""
@@ -158,6 +166,16 @@ class GraphBuilder:
         """Return the states and edges that were known when the round began."""
         states, edges = self._round
         return dict(islice(self.states.items(), states)), self.edges[:edges]
+
+    def session_of(self, node_id: str) -> str:
+        """Return the name of the session in which the actions of a state were performed; empty for the prepared one."""
+        return self._session_values.session_of(self.states[node_id].left)
+
+    def keeps_session(self, number: int) -> bool:
+        """Return whether walking an edge leaves the session in which the actions of its target were performed."""
+        left, target = self._arrivals.get(number), self.states[self.edges[number].target]
+        session_of = self._session_values.session_in_round
+        return left is None or session_of(left) == session_of(target.left)
 
     def canonical(self, node_id: str) -> str:
         """Return the state that a snapshot id was merged into, or the id itself."""
@@ -210,7 +228,11 @@ class GraphBuilder:
         source, action = item.state_id, item.candidate.action
         target = self.canonical(outcome.node_id)
         if target in self.states:
-            return self._refuse_edge(source, target, action, outcome) or _Transition(target)
+            return (
+                self._refuse_edge(source, target, action, outcome)
+                or self._refuse_other_session(target, outcome)
+                or _Transition(target)
+            )
         seen = self._snapshots.read(outcome.snapshot_key)
         if refusal := self._refuse_page(seen, source, action, _arrival(outcome)):
             if not outcome.by_address:  # a click might have been handled by a script
@@ -232,12 +254,14 @@ class GraphBuilder:
         source, action, stats = item.state_id, item.candidate.action, self._stats
         if transition.new_state is not None:
             depth = self._depths[source] + 1
-            self._add(transition.new_state, outcome.snapshot_key, depth, source, _arrival(outcome))
+            self._add(transition.new_state, outcome.snapshot_key, depth, source, outcome)
             self._made_by[transition.target] = action
         stats.counters["guard/blocked"] += len(outcome.blocked)
         stats.counters["guard/observed"] += len(outcome.observed)
         for url in outcome.other_tabs:
             stats.skip(Skip(source, "second_tab", str(action), url))
+        if outcome.node_id and outcome.left != self.states[transition.target].left and source != transition.target:
+            self._arrivals[len(self.edges)] = outcome.left
         self._add_edge(
             Edge(
                 source=source,
@@ -273,15 +297,35 @@ class GraphBuilder:
     def _place(self, seen: Snapshot, source: str, outcome: ActionOutcome) -> Placement:
         """Find the state that a snapshot shows, and record its merge if that is a known state."""
         self._recogniser.note_noise(self.states[source].url, outcome.noise)
+        self._learn_session(seen, outcome)
         placement = self._recogniser.place(
             seen,
             source=self._snapshots.get(source),
             arrival=_arrival(outcome),
             changed=dict(outcome.changed) if outcome.noise else None,
+            session=self._session_values.session_of(outcome.left),
         )
         if placement.merge is not None:
             self._merge(placement.merge)
         return placement
+
+    def _learn_session(self, seen: Snapshot, outcome: ActionOutcome) -> None:
+        """Learn from a redirect that left values, to a page that shows something else since then."""
+        if not outcome.persists or not self._session_values.untried(outcome.left):
+            return
+        loaded = self._recogniser.loaded_state(seen.url)
+        if loaded is not None and not self._recogniser.is_reload_of(seen, loaded):
+            self._session_values.decide(outcome.left, "part")
+
+    def _refuse_other_session(self, target: str, outcome: ActionOutcome) -> Refusal | None:
+        """Return why a load in another session makes no edge: a known state has its id, and shows another page.
+
+        Ids tell structures apart, not texts: the same page in another language.
+        """
+        if not outcome.loaded or self._session_values.session_of(outcome.left) == self.session_of(target):
+            return None
+        seen, known = self._snapshots.read(outcome.snapshot_key), self._snapshots.get(target)
+        return Refusal(VARIES, seen.title) if has_other_texts(known, seen) else None
 
     def _merge(self, merge: Merge) -> None:
         self.merges[merge.merged] = merge
@@ -304,14 +348,16 @@ class GraphBuilder:
                 return
             node_id = parent
 
-    def _add(self, new: _NewState, snapshot_key: str, depth: int, parent: str | None, arrival: Arrival) -> State:
-        seen = new.snapshot
+    def _add(self, new: _NewState, snapshot_key: str, depth: int, parent: str | None, outcome: ActionOutcome) -> State:
+        seen, arrival = new.snapshot, _arrival(outcome)
         address = self._addresses.setdefault(seen.url, linked_url(seen.raw_url, self._url_policy))
-        state = State.of(seen, snapshot_key, depth, parent, address if address != seen.url else "")
+        written = address if address != seen.url else ""
+        state = State.of(seen, snapshot_key, depth, parent, address=written, left=outcome.left)
+        self._session_values.note(state.left)
         self.states[seen.id] = state
         self._depths[seen.id] = depth
         self._snapshots.choose(state)
-        self._recogniser.add(seen, new.placement, arrival)
+        self._recogniser.add(seen, new.placement, arrival, self._session_values.session_of(state.left))
         parent_snapshot = self._snapshots.get(parent) if parent else None
         self._traps.add_state(seen, parent_snapshot, arrival, is_repeated=new.is_repeated)
         return state
@@ -374,6 +420,8 @@ class GraphBuilder:
             "siblings": self._siblings.to_checkpoint(),
             "dead_links": self._dead_links.to_checkpoint(),
             "drawn_pages": self._drawn_pages.to_checkpoint(),
+            "session_values": self._session_values.to_checkpoint(),
+            "arrivals": [[number, left] for number, left in self._arrivals.items()],
         }
 
     def load_checkpoint(self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge]) -> None:
@@ -396,6 +444,8 @@ class GraphBuilder:
         self._siblings.load_checkpoint(memory.get("siblings", {}))
         self._dead_links.load_checkpoint(memory.get("dead_links", ()))
         self._drawn_pages.load_checkpoint(memory["drawn_pages"])
+        self._session_values.load_checkpoint(memory["session_values"], (state.left for state in self.states.values()))
+        self._arrivals = {number: tuple((a, k, v) for a, k, v in left) for number, left in memory["arrivals"]}
 
 
 def _takes_no_pointer(outcome: ActionOutcome) -> bool:

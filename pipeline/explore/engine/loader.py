@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
@@ -17,14 +17,15 @@ from waygraph.pipeline.browser.guard import suggest_rule
 from waygraph.pipeline.browser.page.failures import ClassifiedError, FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.page.view import ActionResult
-from waygraph.pipeline.browser.session import GuardedPage
+from waygraph.pipeline.browser.session import GuardedPage, PreparedSession
 from waygraph.pipeline.explore.engine.context import CrawlContext, SaveSnapshot
 from waygraph.pipeline.explore.engine.retries import Retries
 from waygraph.pipeline.explore.engine.session_page import SessionPage
 from waygraph.pipeline.explore.engine.varying import needs_second_load, shows_another_page
+from waygraph.pipeline.explore.identity.session_values import same_values
 from waygraph.pipeline.explore.policies.block_page import detect_block_page, needs_document
 from waygraph.pipeline.explore.politeness.pace import Pace
-from waygraph.pipeline.explore.records.state import Load
+from waygraph.pipeline.explore.records.state import LeftValues, Load
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,10 @@ class Loader:
         self.pace = pace
         self.requested_by: Snapshot | None = None
 
+    def in_session(self, session: PreparedSession) -> Loader:
+        """Return another loader, with its own page, that loads in another session."""
+        return Loader(self._context.in_session(session), self.pace)
+
     def saving_to(self, save_snapshot: SaveSnapshot) -> Loader:
         """Return another loader, with its own page, that stores its snapshots elsewhere."""
         return Loader(self._context.saving_to(save_snapshot), self.pace)
@@ -84,8 +89,7 @@ class Loader:
                 await self._page.close_if_worn()
                 page = await self._page.open()
                 self._page.requested += 1
-                reason = "retry" if retries != Retries() else "found" if self.requested_by is not None else "probe"
-                self._counters[f"load/{reason}"] += 1
+                self._counters[f"load/{self._reason(is_retry=retries != Retries())}"] += 1
                 try:
                     return await self._load(page, url, referrer)
                 except BlockedOrRateLimited as error:
@@ -114,6 +118,13 @@ class Loader:
                         return Load(problem=cause.message, failure=cause.kind)
                     self._counters["explore/retries"] += 1
 
+    def _reason(self, *, is_retry: bool) -> str:
+        if is_retry:
+            return "retry"
+        if self._context.prepared is not None:
+            return "other_session"
+        return "found" if self.requested_by is not None else "probe"
+
     def _explained(self, cause: FailureCause, url: str) -> FailureCause:
         """Add the egress proxy's reason to a failed connection, which is a lasting error if the reason is."""
         if cause.kind is not FailureKind.CONNECTION_FAILED:
@@ -139,17 +150,23 @@ class Loader:
         if self._context.login.may_be_signed_out(url, snapshot) and not is_checked:
             await self.check_session(url, snapshot)
             return await self._load(await self._page.open(), url, referrer, is_checked=True)
+        left = await self._left_values(page, snapshot)
+        again = None
         if needs_second_load(url, snapshot, self._context.url_policy):
-            second = await self._load_again(page, url, referrer)
-            if second.status == snapshot.status and shows_another_page(snapshot, second):
-                await self._restore_session(page, second)
-                return Load(ms=result.ms, blocked=stopped.blocked, varies=second.url)
+            await self._page.restore()  # the first load may have changed what decides where the URL leads
+            page = await self._page.open()
+            again = await self._load_again(page, url, referrer)
+            left = same_values(left, await self._left_values(page, again))
+            if again.status == snapshot.status and shows_another_page(snapshot, again):
+                await self._page.restore()
+                return Load(ms=result.ms, blocked=stopped.blocked, varies=again.url)
         if advice := suggest_rule(stopped.blocked, self.requested_by, snapshot, requested_url=url):
             self._context.advise(advice)
         key = await self._context.save_snapshot(snapshot, page.capture)
         for banner in result.banners:
             self._counters[f"banner/{banner.choice}"] += 1
-        await self._restore_session(page, snapshot)
+        persists = again is not None and again.id == snapshot.id and await self._persists(page, snapshot, left)
+        await self._page.restore()
         return Load(
             snapshot.id,
             result.ms,
@@ -158,6 +175,9 @@ class Loader:
             blocked=stopped.blocked,
             snapshot_key=key,
             sends=sends,
+            shown_url=snapshot.url if snapshot.url != normalize_url(url, self._context.url_policy) else "",
+            left=left,
+            persists=persists,
         )
 
     async def check_session(self, url: str, snapshot: Snapshot) -> None:
@@ -181,7 +201,8 @@ class Loader:
         again = (await page.view.goto(login.start.raw_url, digest=False)).snapshot
         page.take_stopped()
         login.check_start(url, snapshot, again)
-        await self._restore_session(page, again)
+        await self._left_values(page, again)
+        await self._page.restore()
 
     async def _load_waiting(self, page: GuardedPage, url: str, referrer: str, first: ActionResult) -> ActionResult:
         """Load once more a URL whose page showed for the whole time that it was not ready."""
@@ -206,9 +227,25 @@ class Loader:
         self._counters["reach/loaded_twice"] += 1
         return result.snapshot
 
-    async def _restore_session(self, page: GuardedPage, snapshot: Snapshot) -> None:
-        self._page.changed |= self._context.session.changed_areas(await page.stored_values(snapshot))
-        await self._page.restore()
+    async def _persists(self, page: GuardedPage, snapshot: Snapshot, left: LeftValues) -> bool:
+        """Return whether the page that a redirect led to shows the same when it is loaded with what was left.
+
+        Else it shows something once, such as a notice. Asked only of values that may decide something.
+        """
+        if not self._context.values.untried(left):
+            return False
+        result = await page.view.goto(snapshot.raw_url, digest=False)
+        page.take_stopped()
+        self._counters["browser/loads"] += 1
+        self._counters["load/persists"] += 1
+        await self._left_values(page, result.snapshot)
+        return result.snapshot.id == snapshot.id
+
+    async def _left_values(self, page: GuardedPage, snapshot: Snapshot) -> LeftValues:
+        """Return what the page left in the browser, and note what must be restored."""
+        stored = await page.stored_values(snapshot)
+        self._page.changed |= self._context.session.changed_areas(stored)
+        return self._context.left_values(stored)
 
     async def close(self) -> None:
         """Close the page. The next load opens another one."""
@@ -256,8 +293,24 @@ async def _blocker(page: GuardedPage, snapshot: Snapshot) -> str | None:
     return detect_block_page(snapshot, html=html, frames=frames, headers=headers)
 
 
+@dataclass(frozen=True, slots=True)
+class LiveSession:
+    """The session of a page, in which links of the page are loaded.
+
+    Attributes
+    ----------
+    name
+        Its name, see `name_of`.
+    open
+        Returns a loader whose pages start from it.
+    """
+
+    name: str
+    open: Callable[[], Awaitable[Loader]]
+
+
 class Loads:
-    """Results of loaded URLs, by normalised URL. Concurrent requests of one URL share one load.
+    """Results of loaded URLs, by normalised URL and session. Concurrent requests of one URL share one load.
 
     A URL is requested as it is written, never in its normalised form, which servers may refuse. Of several forms of one
     URL, one is requested: the first in the order of the work, whichever worker is the first to load it (`expect`).
@@ -293,19 +346,41 @@ class Loads:
             self._expected.setdefault(normalize_url(target, self._policy), target)
 
     def add(self, url: str, load: Load) -> None:
-        """Add the result of a load in the run that this one resumes."""
+        """Add the result of a load in the run that this one resumes, by the URL under which it was recorded."""
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         future.set_result(load)
-        self._loads[normalize_url(url, self._policy)] = future
+        self._loads[url if load.session else normalize_url(url, self._policy)] = future
+
+    def _key(self, url: str, session: str) -> str:
+        key = normalize_url(url, self._policy)
+        return f"{session} {key}" if session else key  # no URL contains a space
 
     async def alias(self, url: str, load: Load) -> None:
         """Add and store a result under another URL."""
         await self._record(normalize_url(url, self._policy), load)
         self.add(url, load)
 
-    async def get(self, url: str, loader: Loader, referrer: str = "") -> Load:
-        """Return the result of loading a URL. `loader` loads it unless that was done or is in progress."""
-        key = normalize_url(url, self._policy)
+    async def get(self, url: str, loader: Loader, referrer: str = "", session: LiveSession | None = None) -> Load:
+        """Return the result of loading a URL. It is loaded here unless that was done or is in progress.
+
+        Parameters
+        ----------
+        url
+            The URL.
+        loader
+            Loads it, in the prepared session.
+        referrer
+            Value of the `Referer` header; empty for none.
+        session
+            The session in which it is loaded instead; None: the prepared one.
+
+        Returns
+        -------
+        Load
+            The result.
+        """
+        page = normalize_url(url, self._policy)
+        key = self._key(url, session.name if session is not None else "")
         while (known := self._loads.get(key)) is not None:
             if known.done() and not known.cancelled():
                 return known.result()
@@ -320,9 +395,12 @@ class Loads:
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         self._loads[key] = future
         try:
-            address = linked_url(self._expected.get(key, url), self._policy)
-            load = await self._ask(key, address, loader, referrer)
-            if address != key:
+            address = linked_url(self._expected.get(page, url), self._policy)
+            if session is None:
+                load = await self._ask(key, address, loader, referrer)
+            else:
+                load = structs.replace(await (await session.open()).load(address, referrer), session=session.name)
+            if address != page:
                 load = structs.replace(load, address=address)
             await self._record(key, load)
             future.set_result(load)
@@ -333,10 +411,11 @@ class Loads:
         return load
 
     def all(self) -> dict[str, Load]:
-        """Return the results so far, by normalised URL."""
-        return {url: load.result() for url, load in self._loads.items() if load.done() and not load.cancelled()}
+        """Return the results so far in the prepared session, by normalised URL."""
+        done = {url: load.result() for url, load in self._loads.items() if load.done() and not load.cancelled()}
+        return {url: load for url, load in done.items() if not load.session}
 
-    def known(self, url: str) -> Load | None:
-        """Return the result of a URL, or None if it was not loaded yet."""
-        load = self._loads.get(normalize_url(url, self._policy))
+    def known(self, url: str, session: str = "") -> Load | None:
+        """Return the result of a URL in a session, or None if it was not loaded yet."""
+        load = self._loads.get(self._key(url, session))
         return load.result() if load is not None and load.done() and not load.cancelled() else None

@@ -34,7 +34,7 @@ class SessionPage:
     async def open(self) -> GuardedPage:
         """Return the page. If there is none, open one in the prepared session."""
         if self._page is None:
-            self._page = await self._context.open_page()
+            self._page = await self._context.open_page(self._context.session.storage_state)
             self._context.counters["browser/contexts"] += 1
         return self._page
 

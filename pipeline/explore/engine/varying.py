@@ -63,10 +63,13 @@ def shows_another_page(first: Snapshot, second: Snapshot) -> bool:
     bool
         True if titles or most texts differ.
     """
-    if first.id == second.id:
-        return False
+    return first.id != second.id and (first.title != second.title or has_other_texts(first, second))
+
+
+def has_other_texts(first: Snapshot, second: Snapshot) -> bool:
+    """Return whether most texts of two snapshots differ, as those of a translation do in equal structures."""
     texts = [frozenset(segment.text for segment in snapshot.segments) for snapshot in (first, second)]
-    return first.title != second.title or similarity(*texts) < _SAME_TEXT_SIMILARITY
+    return similarity(*texts) < _SAME_TEXT_SIMILARITY
 
 
 def _place(url: str) -> tuple[str, str]:

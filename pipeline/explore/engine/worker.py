@@ -36,15 +36,17 @@ from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.browser.session import GuardedPage
 from waygraph.pipeline.browser.storage.stored_values import StoredValues
 from waygraph.pipeline.explore.engine.context import CrawlContext
-from waygraph.pipeline.explore.engine.loader import BlockedOrRateLimited, Loader, Loads, check_answer
+from waygraph.pipeline.explore.engine.loader import BlockedOrRateLimited, LiveSession, Loader, Loads, check_answer
 from waygraph.pipeline.explore.engine.retries import Retries
 from waygraph.pipeline.explore.engine.revert import Reverter, RevertRates, is_back
 from waygraph.pipeline.explore.engine.session_page import SessionPage
 from waygraph.pipeline.explore.identity import feature_change, rebase
 from waygraph.pipeline.explore.identity.rebase import noise_between
+from waygraph.pipeline.explore.identity.session_values import name_of
 from waygraph.pipeline.explore.politeness.pace import Pace
 from waygraph.pipeline.explore.records.noise import NO_NOISE, Noise
 from waygraph.pipeline.explore.records.outcome import ActionOutcome
+from waygraph.pipeline.explore.records.state import LeftValues
 
 log = logging.getLogger(__name__)
 
@@ -184,6 +186,8 @@ class Worker:
         self._stage: _Stage | None = None
         self._why_left: LeaveReason = "chunk"
         self.loader = Loader(context, pace)
+        self._other_loader: tuple[str, Loader] | None = None
+        """The loader of another session, and the name of that session."""
 
     @property
     def untouched_state(self) -> str:
@@ -194,6 +198,12 @@ class Worker:
         """Close both pages."""
         await self._renew()
         await self.loader.close()
+        await self._close_other_loader()
+
+    async def _close_other_loader(self) -> None:
+        other, self._other_loader = self._other_loader, None
+        if other is not None:
+            await other[1].close()
 
     async def start_over(self) -> None:
         """Continue in a new session."""
@@ -216,6 +226,35 @@ class Worker:
         if self._stage is not None:
             self._stage.waited = True
         self._why_left = "chunk"
+
+    async def arrive(self, state: Snapshot, route: Sequence[PathStep] | None) -> LeftValues | None:
+        """Reach a state. Return what that left in the browser; None if it could not be reached."""
+        async with self._pace.hold_slot():
+            try:
+                async with self._pace.time_limit():
+                    return self._context.left_values((await self._reach(state, route)).stored)
+            except (TimeoutError, NotReached, BlockedOrRateLimited, BrowserFailure, PlaywrightError) as error:
+                log.info("session/not_tried %s: %s", state.url, self._cause(error).message)
+                await self._renew()
+                return None
+
+    def live_session(self, values: LeftValues) -> LiveSession | None:
+        """Return the prepared session with some of the values that the stage's state left; None without any."""
+        stage = self._stage
+        if stage is None or not values:
+            return None
+        return LiveSession(name_of(values), lambda: self._loader_in(stage, values))
+
+    async def _loader_in(self, stage: _Stage, values: LeftValues) -> Loader:
+        name = name_of(values)
+        if self._other_loader is not None and self._other_loader[0] == name:
+            return self._other_loader[1]
+        await self._close_other_loader()
+        held = await stage.page.held_session(of_tab=True)
+        keys = {(area, key) for area, key, _ in values}
+        loader = self.loader.in_session(self._context.session.with_values(held.state, stage.stored, keys))
+        self._other_loader = name, loader
+        return loader
 
     async def perform(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
         """Perform one work item. Failed attempts are repeated as `Retries` allows, most of them in a new session.
@@ -519,9 +558,10 @@ class Worker:
 
     async def _load(self, outcome: ActionOutcome, stage: _Stage, url: str, referrer: str) -> ActionOutcome:
         """Return the outcome with the result of loading the document that the action requested."""
+        live = self.live_session(self._context.values.deciding_in_round(self._context.left_values(stage.stored)))
         self.loader.requested_by = stage.snapshot
         try:
-            load = await self._loads.get(url, self.loader, referrer)
+            load = await self._loads.get(url, self.loader, referrer, live)
         finally:
             self.loader.requested_by = None
         return outcome.led_to(load, stage.state.id)
@@ -543,7 +583,10 @@ class Worker:
         shown = rebase(after, stage.snapshot, stage.state)
         changed = feature_change(features(stage.snapshot), features(after)) if stage.noise else {}
         key = await self._context.save_snapshot(shown, stage.page.capture)
-        return structs.replace(outcome, node_id=shown.id, snapshot_key=key, changed=tuple(sorted(changed.items())))
+        left = self._context.left_values(await stage.page.stored_values(after))
+        return structs.replace(
+            outcome, node_id=shown.id, snapshot_key=key, changed=tuple(sorted(changed.items())), left=left
+        )
 
     async def _leave_as_found(
         self, stage: _Stage, candidate: Candidate, result: _ActionResult, after: Snapshot

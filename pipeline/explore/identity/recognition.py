@@ -151,6 +151,7 @@ class Recogniser:
         source: Snapshot | None,
         arrival: Arrival,
         changed: Mapping[str, int] | None = None,
+        session: str = "",
     ) -> Placement:
         """Find the state that a snapshot belongs to.
 
@@ -165,6 +166,8 @@ class Recogniser:
         changed
             `feature_change` between the snapshots of this very document before and after the action. Pass it if these
             differ from `source` and `snapshot`: what both share is no consequence of the action.
+        session
+            Name of the session that the page leaves, see `SessionValues`; empty: the prepared one.
 
         Returns
         -------
@@ -176,7 +179,7 @@ class Recogniser:
         merge = change = content = None
         if self._tolerant:
             if arrival == "load":
-                merge = self._merge_reload(snapshot)
+                merge = self._merge_reload(snapshot, session)
             elif source is None or self.url_key(source.url) != self.url_key(snapshot.url):
                 merge = self._merge_other_url(snapshot)
             else:
@@ -193,9 +196,12 @@ class Recogniser:
             return Placement(snapshot.id, change=change, content=content)
         return Placement(merge.kept, merge)
 
-    def _merge_reload(self, snapshot: Snapshot) -> Merge | None:
+    def _merge_reload(self, snapshot: Snapshot, session: str) -> Merge | None:
         """Apply the rules `reload` and `volatile_parameters`, and learn from the two loads."""
-        kept = self._loaded.get(self.url_key(snapshot.url))
+        key = self.url_key(snapshot.url)
+        kept = self._loaded.get(_in_session(key, session))
+        if kept is None and session and (plain := self._loaded.get(key)) and self.is_reload_of(snapshot, plain):
+            return Merge(plain, snapshot.id, "reload", snapshot.url)
         if kept is None:
             return None
         known = self._snapshot_of(kept)
@@ -329,7 +335,7 @@ class Recogniser:
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
-    def add(self, snapshot: Snapshot, placement: Placement, arrival: Arrival) -> None:
+    def add(self, snapshot: Snapshot, placement: Placement, arrival: Arrival, session: str = "") -> None:
         """Add a snapshot as a known state. Known ids are left unchanged.
 
         Parameters
@@ -340,6 +346,8 @@ class Recogniser:
             What `place` returned for it: its own id.
         arrival
             How the page was reached.
+        session
+            See `place`.
         """
         if snapshot.id in self._known:
             return
@@ -349,7 +357,7 @@ class Recogniser:
             key = self.url_key(snapshot.url)
             self._states_at.setdefault(key, []).append(snapshot.id)
             if arrival == "load":
-                self._loaded.setdefault(key, snapshot.id)
+                self._loaded.setdefault(_in_session(key, session), snapshot.id)
             if placement.change is not None:
                 self._changes[snapshot.id] = placement.change
             self._index_content(snapshot.id)
@@ -419,6 +427,11 @@ class Recogniser:
             self._index_content(node_id)
         if self.skeleton is not None:
             self.skeleton.load_checkpoint(checkpoint["skeleton"])
+
+
+def _in_session(url_key: str, session: str) -> str:
+    """Return the key of a page as it is in a session. No URL contains a space."""
+    return f"{session} {url_key}" if session else url_key
 
 
 def _add_noise(known: set[str], names: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.page.failures import FailureKind
 from waygraph.pipeline.explore.records.noise import NO_NOISE, Noise
-from waygraph.pipeline.explore.records.state import Load, Source
+from waygraph.pipeline.explore.records.state import LeftValues, Load, Source
 
 #: Comparison with an earlier exploration: equal, different, different per session, or different every time.
 Verdict = Literal["", "same", "differs", "session_dependent", "non_deterministic"]
@@ -86,6 +86,12 @@ class ActionOutcome(Struct, frozen=True):
         Comparison with an earlier exploration; empty without one.
     failure
         Kind of the problem; None without a problem, and in records of earlier versions.
+    left
+        See `Load.left`.
+    persists
+        See `Load.persists`.
+    session
+        Name of the session that the requested document was loaded in, see `Load.session`.
     """
 
     node_id: str = ""
@@ -109,6 +115,9 @@ class ActionOutcome(Struct, frozen=True):
     source: Source = ""
     verdict: Verdict = ""
     failure: FailureKind | None = None
+    left: LeftValues = ()
+    persists: bool = False
+    session: str = ""
 
     @property
     def had_effects(self) -> bool:
@@ -134,4 +143,7 @@ class ActionOutcome(Struct, frozen=True):
             loaded=True,
             problem=load.problem,
             failure=load.failure,
+            left=load.left,
+            persists=load.persists,
+            session=load.session,
         )

@@ -11,6 +11,8 @@ from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.page.failures import FailureKind
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 
+#: In what the browser differs from the prepared session: area, key, and digest of the value (empty: removed), sorted.
+LeftValues = tuple[tuple[str, str, str], ...]
 #: Origin of an answer: the site (empty), or an earlier exploration of it. The values are stored.
 Source = Literal["", "recalled", "kept"]
 
@@ -36,6 +38,8 @@ class State(Struct, frozen=True):
         URL that is requested to load the page, as it is written where it was found first; empty if that is `url`.
     status
         HTTP status of the document if it is an error, although the document draws a page; else 0.
+    left
+        What arriving at it left in the browser when it was found first.
     """
 
     id: str
@@ -46,6 +50,7 @@ class State(Struct, frozen=True):
     parent: str | None = None
     address: str = ""
     status: int = 0
+    left: LeftValues = ()
 
     @property
     def load_url(self) -> str:
@@ -53,14 +58,23 @@ class State(Struct, frozen=True):
         return self.address or self.url
 
     @classmethod
-    def of(cls, snapshot: Snapshot, key: str, depth: int, parent: str | None, address: str = "") -> State:
+    def of(
+        cls,
+        snapshot: Snapshot,
+        key: str,
+        depth: int,
+        parent: str | None,
+        *,
+        address: str = "",
+        left: LeftValues = (),
+    ) -> State:
         """Return the state that a snapshot shows. `key` is its key in the snapshot store."""
         status = snapshot.status if snapshot.status >= HTTPStatus.BAD_REQUEST else 0
-        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address, status)
+        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address, status, left)
 
 
 class Load(Struct, frozen=True):
-    """Result of loading a URL in the prepared session. The field names are stored, `snapshot_key` as `look`.
+    """Result of loading a URL. The field names are stored, `snapshot_key` as `look`.
 
     Attributes
     ----------
@@ -89,6 +103,14 @@ class Load(Struct, frozen=True):
         Shapes of the requests and messages that the page sent by itself while loading and that were let pass.
     address
         URL that was requested; empty if that is the normalised URL.
+    shown_url
+        Normalised URL of the page that was shown, if that is another one: a redirect.
+    left
+        What the page left in the browser.
+    persists
+        Whether the page that a redirect led to shows the same when it is loaded again with what was left.
+    session
+        Name of the session that it was loaded in; empty: the prepared one.
     """
 
     node_id: str = ""
@@ -103,3 +125,7 @@ class Load(Struct, frozen=True):
     sends: tuple[str, ...] = ()
     varies: str = ""
     address: str = ""
+    shown_url: str = ""
+    left: LeftValues = ()
+    persists: bool = False
+    session: str = ""

@@ -201,6 +201,8 @@ class PriorExploration:
         if number is None:
             return None
         outcome = self.record.outcomes[number].outcome
+        if outcome.session:
+            return None  # which values made this session is found out again
         is_asked = _may_work_now(outcome) or self.plan.outcomes is None or number in self.plan.outcomes
         if is_asked and is_reachable:
             return None

@@ -20,6 +20,7 @@ from waygraph.pipeline.browser.page.snapshot import Banner, Snapshot, SnapshotOp
 from waygraph.pipeline.browser.page.view import ActionResult
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage, Pacing, PreparedSession
 from waygraph.pipeline.browser.storage.contexts import HeldSession, origin_of
+from waygraph.pipeline.browser.storage.session_file import SessionState
 from waygraph.pipeline.browser.storage.stored_values import removed_secrets, volatile_keys
 from waygraph.pipeline.explore.policies.policy import ElementPolicy
 from waygraph.pipeline.explore.policies.robots import RobotsPolicy
@@ -127,9 +128,14 @@ class Start:
         return refusal.reason if refusal else None
 
     async def open_page(
-        self, browser: Browser, snapshot_options: SnapshotOptions, settings: Settings, pacing: Pacing
+        self,
+        browser: Browser,
+        snapshot_options: SnapshotOptions,
+        settings: Settings,
+        pacing: Pacing,
+        session: SessionState | None,
     ) -> GuardedPage:
-        """Open a guarded page in the prepared session.
+        """Open a guarded page in a session.
 
         Parameters
         ----------
@@ -141,6 +147,8 @@ class Start:
             Settings of the browser and of the exploration.
         pacing
             Schedule of the page's requests for documents.
+        session
+            What its context starts with.
 
         Returns
         -------
@@ -156,7 +164,7 @@ class Start:
                 profile=settings.capture,
                 user_agent=self.user_agent,
                 proxy=self.boundary.proxy.url,
-                storage_state=self.session.storage_state,
+                storage_state=session,
                 credentials=credentials,
             ),
             settings=settings.browser,

@@ -30,6 +30,7 @@ def test_an_inherited_search_uses_the_word_that_led_to_its_target():
         depth=lambda _: 0,
         load_ms=lambda _: 100.0,
         known_page=lambda *_: None,
+        session_of=lambda _: "",
     )
     (edge,) = graph.edges_from(help_page.id)
     assert (edge.target, edge.action.value, edge.inherited) == (found.id, "museum", True)

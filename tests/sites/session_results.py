@@ -1,0 +1,228 @@
+"""Sites whose URLs show what earlier pages left in the browser: one site for each way to leave it and to read it.
+
+Each page has its name as its only heading. `EDGES` says where links lead in a browser that walked there: (page, link,
+page that is shown).
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from http.cookies import SimpleCookie
+
+from tests.sites.server import Answer, Page
+from waygraph.demo_site.local_server import Request
+
+#: (page, link, page that is shown)
+Edges = frozenset[tuple[str, str, str]]
+
+
+def _page(name: str, links: Mapping[str, str], *, tag: str = "p", script: str = "", extra: str = "") -> str:
+    listed = "".join(f"<li><a href='{url}'>{text}</a></li>" for text, url in links.items())
+    head = f"<!doctype html><meta charset=utf-8><title>{name}</title><script>{script}</script>"
+    return f"{head}<h1>{name}</h1><ul>{listed}</ul><{tag}>Words of {name}</{tag}>{extra}"
+
+
+def _cookie(request: Request, name: str) -> str:
+    sent = next((value for key, value in request.headers.items() if key.lower() == "cookie"), "")
+    morsel = SimpleCookie(sent).get(name)
+    return morsel.value if morsel is not None else ""
+
+
+def _setting(body: str, *cookies: str) -> Page:
+    return Page(body, headers={"Set-Cookie": "; ".join(cookies)})
+
+
+def languages() -> tuple[dict[str, Answer], Edges]:
+    """`/ja/` sets a cookie in its response, `/docs/a` redirects by it."""
+    links = {"a": "/docs/a", "b": "/docs/b"}
+
+    def docs(letter: str) -> Callable[[Request], Page]:
+        return lambda request: Page(redirect=f"/{_cookie(request, 'lang') or 'en'}/docs/{letter}")
+
+    pages: dict[str, Answer] = {
+        "/": _page("Welcome", {"Japanese": "/ja/", "a": "/docs/a", "b": "/docs/b"}),
+        "/ja/": _setting(_page("Youkoso", links, tag="em"), "lang=ja", "Path=/"),
+        "/docs/a": docs("a"),
+        "/docs/b": docs("b"),
+        "/en/docs/a": _page("Doc a", {"other": "/docs/b"}),
+        "/en/docs/b": _page("Doc b", {"other": "/docs/a"}, tag="b"),
+        "/ja/docs/a": _page("Bunsho a", {"other": "/docs/b"}, tag="i"),
+        "/ja/docs/b": _page("Bunsho b", {"other": "/docs/a"}, tag="u"),
+    }
+    return pages, frozenset(
+        {
+            ("Welcome", "Japanese", "Youkoso"),
+            ("Welcome", "a", "Doc a"),
+            ("Welcome", "b", "Doc b"),
+            ("Doc a", "other", "Doc b"),
+            ("Doc b", "other", "Doc a"),
+            ("Youkoso", "a", "Bunsho a"),
+            ("Youkoso", "b", "Bunsho b"),
+            ("Bunsho a", "other", "Bunsho b"),
+            ("Bunsho b", "other", "Bunsho a"),
+        }
+    )
+
+
+def regions() -> tuple[dict[str, Answer], Edges]:
+    """A script of `/switzerland` sets a cookie, and `/prices` shows another page at the same URL for it."""
+    links = {"Prices": "/prices", "Shipping": "/shipping"}
+
+    def by_region(
+        name: str, tag: str, other: str, others_tag: str, more: Mapping[str, str]
+    ) -> Callable[[Request], str]:
+        return lambda request: (
+            _page(f"{name} in Swiss francs", more, tag=others_tag, extra=f"<p>{other}</p>")
+            if _cookie(request, "region") == "ch"
+            else _page(f"{name} in euros", more, tag=tag)
+        )
+
+    pages: dict[str, Answer] = {
+        "/": _page("Shop", {**links, "Switzerland": "/switzerland"}),
+        "/switzerland": _page("Grüezi", links, tag="em", script="document.cookie = 'region=ch; path=/'"),
+        "/prices": by_region("Prices", "b", "Customs are included.", "i", {"Shipping": "/shipping"}),
+        "/shipping": by_region("Shipping", "u", "By train.", "s", {"Prices": "/prices"}),
+    }
+    edges = {("Shop", "Switzerland", "Grüezi")}
+    for start, money in (("Shop", "euros"), ("Grüezi", "Swiss francs")):
+        prices, shipping = f"Prices in {money}", f"Shipping in {money}"
+        edges |= {(start, "Prices", prices), (start, "Shipping", shipping)}
+        edges |= {(prices, "Shipping", shipping), (shipping, "Prices", prices)}
+    return pages, frozenset(edges)
+
+
+def storages(area: str) -> tuple[dict[str, Answer], Edges]:
+    """A script of `/expert` stores a value, and scripts redirect by it or draw by it. `area` is the kind of storage."""
+    leave = f"if ({area}.mode) location.replace(location.pathname + '-for-experts')"
+    draw = f"if ({area}.mode) document.write('<h2>Advanced</h2><p><a href=/keys>Keys</a></p>')"
+    pages: dict[str, Answer] = {
+        "/": _page("Home", {"Expert": "/expert", "Tools": "/tools", "Files": "/files"}),
+        "/expert": _page("Experts", {"Tools": "/tools", "Files": "/files"}, tag="em", script=f"{area}.mode = 'expert'"),
+        "/tools": _page("Tools", {"Files": "/files"}, tag="b", script=leave),
+        "/tools-for-experts": _page("All tools", {"Files": "/files"}, tag="i"),
+        "/files": _page("Files", {"Tools": "/tools"}, tag="u", extra=f"<script>{draw}</script>"),
+        "/keys": _page("Keys", {"Tools": "/tools"}, tag="s"),
+    }
+    return pages, frozenset(
+        {
+            ("Home", "Expert", "Experts"),
+            ("Home", "Tools", "Tools"),
+            ("Home", "Files", "Files"),
+            ("Tools", "Files", "Files"),
+            ("Files", "Tools", "Tools"),
+            ("Experts", "Tools", "All tools"),
+            ("Experts", "Files", "Files+Advanced"),
+            ("All tools", "Files", "Files+Advanced"),
+            ("Files+Advanced", "Tools", "All tools"),
+            ("Files+Advanced", "Keys", "Keys"),
+            ("Keys", "Tools", "All tools"),
+        }
+    )
+
+
+def views() -> tuple[dict[str, Answer], Edges]:
+    """`/set?view=grid` sets a cookie and redirects back to the list, which then is a grid; without any POST."""
+
+    def listed(request: Request) -> str:
+        items = {"Lamp": "/lamp", "Chair": "/chair"}
+        if _cookie(request, "view") == "grid":
+            return _page("Grid", {**items, "As rows": "/set?view=rows"}, extra="<table><tr><td>Lamp<td>Chair</table>")
+        return _page("Rows", {**items, "As grid": "/set?view=grid"})
+
+    def thing(name: str, tag: str) -> Callable[[Request], str]:
+        def shown(request: Request) -> str:
+            is_grid = _cookie(request, "view") == "grid"
+            extra = "<table><tr><td>Alike<td>Cheaper</table>" if is_grid else ""
+            return _page(name + " beside others" * is_grid, {"Back": "/list"}, tag=tag, extra=extra)
+
+        return shown
+
+    pages: dict[str, Answer] = {
+        "/": _page("Furniture", {"Things": "/list"}, tag="em"),
+        "/list": listed,
+        "/set": lambda request: Page(
+            redirect="/list", headers={"Set-Cookie": f"view={request.query.get('view', 'rows')}; Path=/"}
+        ),
+        "/lamp": thing("Lamp", "b"),
+        "/chair": thing("Chair", "i"),
+    }
+    return pages, frozenset(
+        {
+            ("Furniture", "Things", "Rows"),
+            ("Rows", "Lamp", "Lamp"),
+            ("Rows", "Chair", "Chair"),
+            ("Rows", "As grid", "Grid"),
+            ("Lamp", "Back", "Rows"),
+            ("Chair", "Back", "Rows"),
+            ("Grid", "Lamp", "Lamp beside others"),
+            ("Grid", "Chair", "Chair beside others"),
+            ("Grid", "As rows", "Rows"),
+            ("Lamp beside others", "Back", "Grid"),
+            ("Chair beside others", "Back", "Grid"),
+        }
+    )
+
+
+def consent() -> tuple[dict[str, Answer], Edges]:
+    """A notice on every page until a button sets a cookie; with it, the pages show what they embed."""
+
+    def page(name: str, links: Mapping[str, str], tag: str) -> Callable[[Request], str]:
+        def shown(request: Request) -> str:
+            if _cookie(request, "videos"):
+                return _page(f"{name} with video", links, tag=tag, extra="<figure>A film about it</figure>")
+            show = "document.cookie='videos=1; path=/'; location.reload()"
+            return _page(name, links, tag=tag, extra=f'<div><button onclick="{show}">Play videos</button></div>')
+
+        return shown
+
+    pages: dict[str, Answer] = {
+        "/": page("Museum", {"Rome": "/rome", "Athens": "/athens"}, "em"),
+        "/rome": page("Rome", {"Athens": "/athens"}, "b"),
+        "/athens": page("Athens", {"Rome": "/rome"}, "i"),
+    }
+    # The button of the other pages is the same element as on the start page, and is not tried again.
+    edges = {("Museum", "Play videos", "Museum with video")}
+    for more in ("", " with video"):
+        edges |= {(f"Museum{more}", "Rome", f"Rome{more}"), (f"Museum{more}", "Athens", f"Athens{more}")}
+        edges |= {(f"Rome{more}", "Athens", f"Athens{more}"), (f"Athens{more}", "Rome", f"Rome{more}")}
+    return pages, frozenset(edges)
+
+
+def marks(count: int = 6) -> tuple[dict[str, Answer], Edges]:
+    """Cookies on every page that decide nothing: one new with each load, one that names the page, one always equal."""
+    numbers = itertools.count()
+
+    def marked(body: str, name: str) -> Callable[[Request], Page]:
+        def shown(_: Request) -> Page:
+            script = (
+                f"<script>document.cookie = 'page={name}; path=/'; document.cookie = 'seen=yes; path=/';"
+                f"document.cookie = 'at={next(numbers)}; path=/'</script>"
+            )
+            return _setting(body + script, f"id={secrets.token_hex(8)}", "Path=/", "HttpOnly")
+
+        return shown
+
+    links = {f"Post {n}": f"/post/{n}" for n in range(count)}
+    pages: dict[str, Answer] = {"/": _page("Blog", links)}
+    edges = set()
+    for n in range(count):
+        following = {"Next": f"/post/{n + 1}"} if n + 1 < count else {"First": "/post/0"}
+        target = (n + 1) % count
+        pages[f"/post/{n}"] = marked(_page(f"Entry {n}", following, tag=_TAGS[n]), str(n))
+        edges |= {("Blog", f"Post {n}", f"Entry {n}"), (f"Entry {n}", next(iter(following)), f"Entry {target}")}
+    return pages, frozenset(edges)
+
+
+_TAGS: Sequence[str] = ("b", "i", "u", "s", "em", "q", "strong", "small", "big", "tt", "cite", "code")
+
+SITES: Mapping[str, Callable[..., tuple[dict[str, Answer], Edges]]] = {
+    "languages": languages,
+    "regions": regions,
+    "local storage": lambda: storages("localStorage"),
+    "session storage": lambda: storages("sessionStorage"),
+    "views": views,
+    "consent": consent,
+    "marks": marks,
+}
