@@ -52,6 +52,9 @@ class Candidate(Struct, frozen=True, gc=False):
         Whether an overlay over the whole page takes the pointer from the element.
     form
         For `submit`: address and field names of the search form; empty for other actions.
+    listener
+        Where a script listens that may mean the element, if nothing else says that it can be clicked: at its `list` or
+        at the whole `page`.
     """
 
     action: Action
@@ -65,6 +68,7 @@ class Candidate(Struct, frozen=True, gc=False):
     icon: str = ""
     covered: bool = False
     form: str = ""
+    listener: str = ""
 
 
 class PageLink(Struct, frozen=True, gc=False):
@@ -461,7 +465,7 @@ def _hash(key: str) -> str:
 
 def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
     kind, value, role, name, place, frame, css, target, tag, disabled, submits, download, nth, *more = entry
-    method, handler, icon, covered, form, *box = more
+    method, handler, icon, covered, form, listener, *box = more
     return Candidate(
         _action(kind, value, role, name, paths[place], frames[frame], css, target, nth),
         tag=tag,
@@ -474,6 +478,7 @@ def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tupl
         icon=icon,
         covered=covered,
         form=form,
+        listener=listener,
     )
 
 

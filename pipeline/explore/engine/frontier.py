@@ -99,6 +99,9 @@ class Frontier:
         self._states[state.id] = state
         numbers = {id(candidate): number for number, candidate in enumerate(seen.candidates)}
         for candidate in self._new(state, seen):
+            if candidate.listener == "page" and self._siblings.is_exhausted(candidate):
+                self._stats.counters["items/left_alone"] += 1
+                continue
             refusal = trapped or self.refuse(candidate, seen) or self._refuse_more(candidate) or self._probe(candidate)
             if refusal is not None:
                 self._count_unvisited(candidate, refusal)
@@ -184,7 +187,9 @@ class Frontier:
             if self._traps.refuse_state(state.id):
                 continue
             for number, candidate in enumerate(self._split(state, seen)[0]):
-                if candidate.form in self._forms or self.refuse(candidate, seen) or self._refuse_more(candidate):
+                if candidate.form in self._forms or self._siblings.is_exhausted(candidate):
+                    continue
+                if self.refuse(candidate, seen) or self._refuse_more(candidate):
                     continue
                 yield self._pending_item(place, number, candidate, state)
 

@@ -168,7 +168,7 @@ def place_of(xpath: str) -> str:
 
 def _prior(candidate: Candidate, place: str) -> float:
     action = candidate.action
-    if action.kind in PASSIVE_KINDS:
+    if action.kind in PASSIVE_KINDS or candidate.listener == "page":
         return _PRIOR_OF_PROBE
     if action.kind in _INPUT_KINDS:
         return _PRIOR_OF_INPUT

@@ -63,7 +63,9 @@ def split_candidates(
         return list(state.candidates), []
     known = {difference_key(candidate, mode) for candidate in parent.candidates if not candidate.covered}
     if creating_action is not None and may_show_more(state, parent, creating_action):
-        known.discard(action_key(creating_action, mode))
+        key = action_key(creating_action, mode)
+        if not any(candidate.listener and difference_key(candidate, mode) == key for candidate in parent.candidates):
+            known.discard(key)  # an item of a list shows itself, and no more of the list
     new = [candidate for candidate in state.candidates if difference_key(candidate, mode) not in known]
     old = [candidate for candidate in state.candidates if difference_key(candidate, mode) in known]
     return new, old

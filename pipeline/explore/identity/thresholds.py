@@ -164,6 +164,14 @@ GAIN_OF_WORDS = 0.2
 #: Set by hand; no benchmark (tests/unit/pipeline/explore/identity/test_siblings.py).
 SIBLING_BUDGET_PER_RESULT = 2
 
+#: Budget of items that only a listener around them may mean, for the whole site, in `explore.alike_budget`s.
+#: Set by hand; no benchmark.
+SITE_BUDGETS = 2
+
+#: What an item of a list without a result costs if the listener is that of the whole page: three of a list are tried.
+#: Set by hand; no benchmark.
+PAGE_LISTENER_COST = 4
+
 #: Last numbered steps of an XPath of which one may count the siblings. Set by hand; no benchmark.
 SIBLING_PATH_STEPS = 5
 

@@ -101,6 +101,7 @@ const addCandidate = (pass, [kind, value], node, role, { context, place, rect },
     form: kind === "submit" && element.form ? searchFormOf(element) : "",
     download: element.hasAttribute("download"),
     covered: false,
+    listener: kind === "click" ? listenerAround(context.handlers.get(node)) : "",
     nth: 0,
     box: [
       Math.round(rect.left + origin.x), Math.round(rect.top + origin.y), Math.round(rect.width), Math.round(rect.height),
@@ -108,6 +109,12 @@ const addCandidate = (pass, [kind, value], node, role, { context, place, rect },
   });
   pass.elements.splice(at, 0, node);
 };
+
+/**
+ * Where a listener is that may mean an element which says nothing of it, see items.js; empty if there is none.
+ * @param {Set<string> | undefined} types
+ */
+const listenerAround = (types) => (types?.has(IS_ITEM) ? "list" : types?.has(IS_ITEM_OF_PAGE) ? "page" : "");
 
 /**
  * Whether an element is clicked as a whole although its role does not say so.
@@ -170,9 +177,10 @@ const addActions = (pass, node, element, role, outer, position) => {
   if (outer.insideClicked || isRoot || tag === "iframe") return outer.insideClicked;
   if (tag === "label" && element.control && !representsControl(element)) return true;
   const hasPointerCursor = position.hasPointerCursor && !outer.hasPointerCursor;
-  const isClicked = isClickable(node, element, tag, hasPointerCursor);
+  const isItem = types.size > 0 && rect.width * rect.height <= MAX_LISTENER_AREA && listenerAround(types) !== "";
+  const isClicked = isItem || (!types.has(HAS_ITEMS) && isClickable(node, element, tag, hasPointerCursor));
   if (isClicked) add(["click", ""]);
-  else if (hasPointerCursor || (hasOwnListeners && hasAny(types, CLICKS))) position.pendingClick = pass.candidates.length;
+  else if (!types.has(HAS_ITEMS) && (hasPointerCursor || (hasOwnListeners && hasAny(types, CLICKS)))) position.pendingClick = pass.candidates.length;
   if (hasOwnListeners) {
     for (const action of listenerActions(element, types, isClicked || position.pendingClick >= 0)) add(action);
   }

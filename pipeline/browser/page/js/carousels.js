@@ -83,7 +83,7 @@ const addControls = (pass, node, position, controls) => {
     pass.unexposed.push(place);
     pass.candidates.push({
       kind: "click", value: "", role, name, method: "", handler: "", icon: "", place, frame: context.number, css: "", target: "",
-      tag: pseudo, disabled, submits: "", form: "", download: false, covered: false, nth: 0,
+      tag: pseudo, disabled, submits: "", form: "", download: false, covered: false, listener: "", nth: 0,
       box: [Math.round(rect.left + origin.x), Math.round(rect.top + origin.y), Math.round(rect.width), Math.round(rect.height)],
     });
     pass.elements.push(node);

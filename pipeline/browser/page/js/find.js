@@ -2,6 +2,8 @@
 
 // ---- the ladder: exact, role, xpath, css ----
 
+const MAX_LIST_STEPS = 3; // last steps of a path of which one may be the number of an item: a cell, its row, their group
+
 // Counts, times and ages ("just now", "2 minutes ago", "27s ago") change and do not identify an element.
 const AGE =
   /(?:\ban?|#) (?:second|minute|hour|day|week|month|year)s?\b|# ?(?:s|secs?|m|mins?|h|hrs?|d|w|wks?|mos?|y|yrs?)\.?(?= ago\b)/gi;
@@ -84,6 +86,30 @@ const searchPage = (action, options) => {
   return byCss ? found(byCss, "css") : null;
 };
 
+/**
+ * The recorded item at another place of its list. In a caller's page, an item that only a listener around it means is no
+ * candidate, so that `searchPage` does not find it.
+ * @param {RecordedAction} action
+ * @param {SnapshotOptions} options
+ * @returns {FoundElement | null}
+ */
+const findInList = (action, options) => {
+  const { doc } = followFrames(action.frame);
+  if (!doc || !action.name) return null;
+  const numbers = [...action.xpath.matchAll(/\[\d+\]/g)].slice(-MAX_LIST_STEPS);
+  for (const { index, 0: number } of numbers.reverse()) {
+    const [before, after] = [action.xpath.slice(0, index), action.xpath.slice(index + number.length)];
+    const found = [];
+    for (let place = 1; place <= MAX_ITEMS && resolve(`${before}[${place}]`, doc); place++) {
+      const xpath = `${before}[${place}]${after}`;
+      const item = findInPlace({ ...action, xpath }, options, (name, recorded) => name === recorded, "role");
+      if (item) found.push(item);
+    }
+    if (found.length) return found.length === 1 ? found[0] : null;
+  }
+  return null;
+};
+
 // ---- points ----
 
 /**
@@ -164,7 +190,25 @@ const boxPoints = (rect, screen) => {
  */
 const pointsOf = (element, screen) => {
   if (element.localName === "area") return boxPoints(areaRect(element, imageOf(element)), screen);
-  return [...element.getClientRects()].flatMap((rect) => boxPoints(rect, screen));
+  const points = [...element.getClientRects()].flatMap((rect) => boxPoints(rect, screen));
+  const inner = element.querySelector(LISTED);
+  if (!inner || !element.matches(LISTED)) return points;
+  // What an item of a tree shows itself stands above the items inside it.
+  const rect = rectOf(element.getBoundingClientRect());
+  return [...points, ...boxPoints({ ...rect, bottom: inner.getBoundingClientRect().top }, screen)];
+};
+/**
+ * Whether a point of an item lies on something in it that is clicked on its own: a button, a link, an item of its own.
+ * @param {any} element
+ * @param {number} x
+ * @param {number} y
+ */
+const isOnPart = (element, x, y) => {
+  if (element.matches(NATIVELY_ACTIVE) || element.matches(OWN_LINKS)) return false;
+  for (let node = elementAt(element.ownerDocument, x, y); node && node !== element; node = node.parentNode || node.host) {
+    if (node.nodeType === 1 && node.matches(`${OWN_LINKS}, ${OWN_CONTROLS}, ${LISTED}`)) return true;
+  }
+  return false;
 };
 
 /**
@@ -195,7 +239,8 @@ const pointOf = (element) => {
   for (const inline of /** @type {const} */ (["nearest", "center"])) {
     scrollToElement(target, inline);
     points = pointsOf(element, { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight });
-    const free = points.find(([x, y]) => takesPointer(element, x, y));
+    const free = points.find(([x, y]) => takesPointer(element, x, y) && !isOnPart(element, x, y)) ??
+      points.find(([x, y]) => takesPointer(element, x, y));
     if (free) return inTopWindow(view, ...free);
   }
   const over = points.length ? element.ownerDocument.elementFromPoint(...points[0]) : null;
@@ -345,6 +390,7 @@ const find = (action, options, row) => {
   // element is not found by the search when its name has changed; the last step finds it.
   const found = row !== undefined ? row
     : findInPlace(action, options, (name, recorded) => name === recorded, "exact") ?? searchPage(action, options) ??
+      findInList(action, options) ??
       findInPlace(action, options, (name, recorded) => maskNumbers(name) === maskNumbers(recorded), "xpath");
   if (!found) return { rung: "" };
   const [element, rung, pseudo] = found;

@@ -126,6 +126,21 @@ const ownTypes = (target) => {
   return types;
 };
 
+/**
+ * [type, handler] of the handlers in attributes and properties of a target. Attributes that do not mention the event are left
+ * out: the browser would compile them now.
+ * @param {any} target
+ * @returns {[string, any][]}
+ */
+const propertyHandlers = (target) => {
+  const types = new Set(assigned.get(target) || []);
+  const attributes = target.nodeType === 1 ? target.getAttributeNames() : [];
+  for (const name of attributes) {
+    if (name.startsWith("on") && EVENT_TYPES.has(name.slice(2)) && /\bevent\b/.test(target.getAttribute(name))) types.add(name.slice(2));
+  }
+  return [...types].filter((type) => typeof target[`on${type}`] === "function").map((type) => [type, target[`on${type}`]]);
+};
+
 // ---- event delegation: elements that a listener at an ancestor is meant for ----
 
 const MAX_SOURCE = 20_000;
@@ -220,10 +235,11 @@ const jQueryDelegates = (element) => {
 const addDelegates = (target, root, add) => {
   /** @type {[string, string][]} */
   const delegates = [];
-  for (const [type, callback] of listeners.get(target) || []) {
+  for (const [type, callback] of [...(listeners.get(target) || []), ...propertyHandlers(target)]) {
     for (const selector of selectorsIn(callback)) delegates.push([type, selector]);
   }
   if (target !== window) delegates.push(...jQueryDelegates(target));
+  let means = false;
   for (const [type, selector] of delegates) {
     let elements;
     try {
@@ -231,7 +247,31 @@ const addDelegates = (target, root, add) => {
     } catch {
       continue; // not a selector
     }
-    for (const element of elements.length <= MAX_DELEGATES ? elements : []) add(element, type);
+    if (elements.length > MAX_DELEGATES) continue;
+    for (const element of elements) add(element, type);
+    means ||= elements.length > 0 && CLICKS.includes(type);
+  }
+  if (means && target.nodeType === 1 && target.matches("table, tbody, ul, ol")) add(target, HAS_ITEMS);
+};
+
+/**
+ * Call `add` for the parts of an element of which its listeners may mean each: items of lists, else leaves.
+ * @param {Element} element
+ * @param {Handlers} types Of what is known so far.
+ * @param {(element: Element, type: string) => void} add
+ */
+const addParts = (element, types, add) => {
+  const leaves = leafDelegates(element);
+  const meant = itemsMeant(element);
+  if (!meant || (leaves.length && meant.items[0].localName !== "tr")) {
+    for (const [type, leaf] of leaves) add(leaf, type);
+    return;
+  }
+  add(element, HAS_ITEMS);
+  for (const item of meant.items) {
+    if (hasAny(types.get(item) ?? NO_TYPES, CLICKS)) continue; // it says so itself
+    add(item, meant.type);
+    add(item, IS_ITEM);
   }
 };
 
@@ -244,6 +284,7 @@ const addDelegates = (target, root, add) => {
 const readHandlers = () => {
   /** @type {Map<Element, Set<string>>} */
   const types = new Map();
+  let usesFramework = false; // which listens at the document for the elements that it keeps handlers on
   const add = (/** @type {Element} */ element, /** @type {string} */ type) => {
     if (!types.has(element)) types.set(element, new Set());
     /** @type {any} */ (types.get(element)).add(type);
@@ -253,6 +294,7 @@ const readHandlers = () => {
       for (const name of element.getAttributeNames()) {
         if (name.startsWith("on") && EVENT_TYPES.has(name.slice(2))) add(element, name.slice(2));
       }
+      addDelegates(element, element, add);
     }
     if (!hasListeners && shadowHosts.size === 0) return;
     for (const element of root.querySelectorAll("*")) {
@@ -261,7 +303,6 @@ const readHandlers = () => {
         for (const item of items) add(item, "dblclick");
         for (const type of ownTypes(element)) if (type !== "dblclick" || !items.length) add(element, type);
         addDelegates(element, element, add);
-        for (const [type, leaf] of leafDelegates(element)) add(leaf, type);
       }
       const shadow = shadowOf(element);
       if (shadow) read(shadow);
@@ -269,10 +310,13 @@ const readHandlers = () => {
       const framework = new Set();
       addFrameworkTypes(element, framework);
       for (const type of framework) add(element, type);
+      usesFramework ||= framework.size > 0;
     }
   };
   read(document);
+  for (const element of [...types.keys()]) if (!isFrameworkRoot(element)) addParts(element, types, add);
   for (const target of [document, window]) addDelegates(target, document, add);
+  if (!usesFramework && window[KEY].guarded) for (const item of itemsOfPage(types)) add(item, IS_ITEM_OF_PAGE);
   return types;
 };
 

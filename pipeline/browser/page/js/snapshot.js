@@ -59,7 +59,7 @@ const takeAllActivity = () => {
  */
 const flattened = (c) => [
   c.kind, c.value, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
-  c.icon, c.covered, c.form, ...c.box,
+  c.icon, c.covered, c.form, c.listener, ...c.box,
 ];
 /** Agents read no links beyond the candidates. */
 const NO_LINKS = { links: [], linksCut: 0 };

@@ -129,6 +129,8 @@ interface Candidate {
   form: string;
   download: boolean;
   covered: boolean;
+  /** `list` or `page`: where a listener is that may mean the element, see items.js. */
+  listener: string;
   /** Number among the candidates of the same kind, role and name. */
   nth: number;
   box: [number, number, number, number];

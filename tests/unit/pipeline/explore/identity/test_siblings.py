@@ -53,6 +53,49 @@ def test_an_element_that_differs_in_anything_else_is_no_sibling(other):
     assert after(*WITHOUT_RESULT).refuse("state", other) is None
 
 
+def row(number, *, listener="list", of="tbody"):
+    action = Action(
+        "click", xpath=f"/html[1]/body[1]/{of}[1]/tr[{number}]", role="row", name=f"Record {number}", target=""
+    )
+    return Candidate(action, "tr", disabled=False, submits="", download=False, box=Box(0, 0, 1, 1), listener=listener)
+
+
+def tried(candidates, siblings=None):
+    """Return how many of them are tried if none has a result, each in a state of its own."""
+    siblings = siblings or SiblingBudget(BUDGET)
+    count = 0
+    for number, candidate in enumerate(candidates):
+        if siblings.refuse(f"state {number}", candidate) is None:
+            siblings.record_result(f"state {number}", candidate, brought=False)
+            count += 1
+    return count
+
+
+def test_items_that_a_listener_around_them_may_mean_are_siblings_whatever_their_names():
+    siblings = after(*((row(number), False) for number in range(BUDGET)))
+    assert siblings.refuse("state", row(99)) is not None
+    assert siblings.refuse("state", row(99, of="table")) is None
+    assert siblings.refuse("other state", row(99)) is None
+
+
+def test_items_without_a_result_anywhere_are_not_tried_on_further_pages():
+    assert tried(row(number) for number in range(99)) == 2 * BUDGET
+    assert tried(row(number, listener="page") for number in range(99)) == 3
+    lists = (row(number, listener="page", of=of) for of in ("ol", "ul", "dl", "tbody", "menu") for number in range(9))
+    assert tried(lists) == 2 * BUDGET
+
+
+def test_what_was_learned_of_the_site_is_kept_when_states_are_done():
+    siblings = SiblingBudget(BUDGET)
+    assert tried((row(number, listener="page") for number in range(99)), siblings) == 3
+    siblings.keep([])
+    resumed = SiblingBudget(BUDGET)
+    resumed.load_checkpoint(json.loads(json.dumps(siblings.to_checkpoint())))
+    assert resumed.is_exhausted(row(99, listener="page"))
+    siblings.record_result("s", row(1, listener="page"), brought=True)
+    assert not siblings.is_exhausted(row(99, listener="page"))
+
+
 PAGE = "http://x/manual"
 
 
