@@ -35,7 +35,12 @@ LAB = """<!doctype html><title>Laboratory</title><h1>Laboratory</h1><p>Everythin
 <form toolname="subscribe" tooldescription="Subscribe" method="post" action="/subscribe">
 <input name="mail"><button>Go</button></form>
 <form method="post" action="/contact"><label>Message <input name="text"></label><button>Send a message</button></form>
-<script>
+<iframe src="/inner"></iframe><script>
+navigator.modelContext = {
+  getTools: async () => [{name: "poly", description: "Does poly", annotations: {readOnlyHint: true},
+    inputSchema: JSON.stringify({type: "object", properties: {n: {type: "integer"}}})}],
+  executeTool: async (tool, input) => JSON.stringify({got: JSON.parse(input)}),
+};
 const add = (name, execute, readOnlyHint = true) => document.modelContext.registerTool({
   name, description: `Does ${name}`, execute, annotations: {readOnlyHint},
   inputSchema: {type: "object", properties: {n: {type: "integer"}}, required: ["n"]},
@@ -47,6 +52,9 @@ add("never", () => new Promise(() => {}));
 add("broken", () => { throw new Error("out of order"); });
 add("leave", () => { location = "/find?words=left"; return new Promise(() => {}); });
 </script>"""
+INNER = """<!doctype html><title>Inner</title><p>Part</p><script>document.modelContext.registerTool({
+  name: "inside", description: "In a frame", inputSchema: {type: "object"}, annotations: {readOnlyHint: true},
+  execute: () => location.pathname});</script>"""
 FOUND = "<!doctype html><title>Found</title><h1>Found it</h1><p>One page has these words.</p>"
 
 
@@ -75,7 +83,8 @@ class Mapped:
 
 @pytest.fixture(scope="module")
 def mapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapped]:
-    pages = {"/": HOME, "/lab": LAB, "/find": FOUND, "/subscribe": FOUND, "/contact": FOUND, "/order": "", "/spy": ""}
+    pages = {"/": HOME, "/lab": LAB, "/inner": INNER, "/order": "", "/spy": ""}
+    pages |= dict.fromkeys(("/find", "/subscribe", "/contact"), FOUND)
     with FixtureServer(pages) as server:
         store = Store.open(str(tmp_path_factory.mktemp("use") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1})
@@ -105,7 +114,7 @@ async def tools_of(server: FixtureServer, states: dict[str, str]) -> dict[str, T
                 values = {name: getattr(each, name) for name in each.__struct_fields__}
                 tool = Tool(id="", states=(state,), **{**values, "schema": json.loads(each.schema)})
                 found[tool_id(tool)] = replace(tool, id=tool_id(tool))
-    assert len(found) == 11
+    assert len(found) == 13
     return found
 
 
@@ -130,6 +139,14 @@ def test_a_declared_tool_is_walked_to_and_answers(mapped):
     assert result.to_json()["stopped"] == []
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "answer"), [("poly", {"n": 3}, {"got": {"n": 3}}), ("inside", {}, "/inner")]
+)
+def test_tools_of_polyfills_and_of_frames_answer(mapped, tool, arguments, answer):
+    result = use(mapped, tool, arguments, start="/lab")
+    assert (result.outcome, result.answer) == ("answered", answer)
+
+
 def test_an_inferred_form_is_filled_and_submitted_where_the_page_is(mapped):
     result = use(mapped, "find", {"words": "tea & more"})
     assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?words=tea+%26+more"))
@@ -140,7 +157,7 @@ def test_an_inferred_form_is_filled_and_submitted_where_the_page_is(mapped):
 def test_declared_forms_that_get_are_submitted(mapped, tool):
     result = use(mapped, tool, {"words": "tea"}, start="/lab")
     assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?words=tea"))
-    assert mapped.paths == ["/lab", "/find?words=tea"]
+    assert mapped.paths == ["/lab", "/inner", "/find?words=tea"]
 
 
 def test_a_declared_form_that_may_change_something_waits_for_a_person(mapped):
