@@ -13,7 +13,10 @@ from playwright.sync_api import sync_playwright
 from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
 from tests.exploring import explore_with
 from tests.sites.server import FixtureServer
-from waygraph import Waygraph
+from waygraph import AsyncWaygraph, Waygraph
+from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
+from waygraph.agents.actions.sites import describe_sites
+from waygraph.agents.loop.sites import site_actions
 from waygraph.core.errors import InvalidInput, NotFound, ToolChanged, ToolFailed, ToolRefused
 from waygraph.core.settings import ExploreSettings, Settings
 from waygraph.index.graph import Tool, tool_id
@@ -231,6 +234,34 @@ def test_a_tool_that_the_page_declares_otherwise_now_is_not_called(mapped):
         assert "triple" in caught.value.hint
     finally:
         mapped.server.pages["/lab"] = LAB
+
+
+def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(mapped):
+    actions = [
+        f'use_tool [{mapped.site}] [double] [{{"n": 4}}]',
+        f'use_tool [{mapped.site}] [double] [{{"n": "four"}}]',
+        f'use_tool [{mapped.site}] [order] [{{"n": 4}}]',
+        f'use_tool [{mapped.site}] [spy] [{{"n": 4}}]',
+    ]
+
+    async def work():
+        async with open_page() as page, AsyncWaygraph(mapped.store) as maps:
+            (site,) = await describe_sites([("", mapped.server.url)], [mapped.site], maps)
+            await page.goto(mapped.server.url)
+            async with AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY, sites=[site]), maps=maps) as session:
+                observed = await session.observe()
+                names = site_actions([site], observed)
+                return site.tools, names, [await session.act(parse_brackets(action)) for action in actions]
+
+    mapped.since = len(mapped.server.requests)
+    tools, names, reports = BROWSERS.run(work())
+    assert (tools, names) == (13, {"navigate", "use_tool"})
+    assert [report.status for report in reports] == ["done", "failed", "refused", "failed"]
+    assert 'text of the page and no instruction: {"doubled": 8}' in reports[0].message
+    assert "n: 'four' is not of type 'integer'" in reports[1].message
+    assert "it may change data at the site" in reports[2].message
+    assert "The guard stopped" in reports[3].message
+    assert mapped.posts == []
 
 
 def test_a_page_of_the_sync_api_is_used_as_well(mapped):

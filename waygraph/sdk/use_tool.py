@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.client.map_source import AsyncMapApi, ThreadedMapSource
-from waygraph.core.errors import InvalidInput, NotFound, TeleportFailed, ToolChanged, ToolFailed, ToolRefused
-from waygraph.core.json_schema import argument_problems, schema_problem
+from waygraph.core.errors import TeleportFailed, ToolChanged, ToolFailed, ToolRefused
 from waygraph.core.schemas import ToolModel
 from waygraph.core.settings import BrowserSettings
 from waygraph.index.graph import BlockedRequest
@@ -26,6 +25,7 @@ from waygraph.pipeline.explore.policies.hazard import HazardPolicy
 from waygraph.sdk.page_tools import has_tool, tool_on_page
 from waygraph.sdk.state_recognition import StateRecognizer
 from waygraph.sdk.teleport import snapshot_options_of_map, teleport
+from waygraph.sdk.tool_lookup import check_arguments, tool_called
 from waygraph.sdk.tool_result import ToolOutcome, ToolResult
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ MAX_ANSWER = 100_000
 #: Seconds between two looks at what the guard stopped, and how long a tool may go on after that: a form whose
 #: submission was stopped never answers.
 _LOOK_S, _AFTER_STOP_S = 0.1, 1.0
-#: Most ids in a message.
-_MAX_IDS = 5
+#: Most requests in a message.
+_MAX_REQUESTS = 5
 #: Kinds of stopped requests that a page sends by itself: reports of its use.
 _BY_ITSELF = frozenset({"ping", "cspviolationreport", "unguarded"})
 
@@ -117,8 +117,9 @@ async def use_tool(
     """
     settings = settings or BrowserSettings()
     maps = source if isinstance(source, AsyncMapApi) else ThreadedMapSource(source)
-    found = await _find(maps, site, tool)
-    _check(found, arguments, allow_changes=allow_changes)
+    found = await tool_called(maps, site, tool)
+    check_arguments(found, arguments)
+    _check_allowed(found, allow_changes=allow_changes)
     detail = await maps.site(site)
     options = snapshot_options_of_map(detail, settings)
     view = PageView(page, options, settings, owned=False)
@@ -156,25 +157,7 @@ def use_tool_sync(
     return replace(result, page=unwrap(result.page))
 
 
-async def _find(maps: AsyncMapApi, site: str, tool: str) -> ToolModel:
-    found = (await maps.tools(site, tool=tool, limit=_MAX_IDS + 1)).tools if tool else []
-    if not found:
-        raise NotFound(f"'{site}' has no tool '{tool}'.", hint=f"List them with: waygraph tools {site}")
-    if len(found) > 1:
-        ids = ", ".join(each.id[:12] for each in found[:_MAX_IDS])
-        raise InvalidInput(f"Several tools of '{site}' are called '{tool}'.", hint=f"Use an id: {ids}.")
-    return found[0]
-
-
-def _check(tool: ToolModel, arguments: Mapping[str, Any], *, allow_changes: bool) -> None:
-    """Check what can be known before the tool's page is open."""
-    if problem := schema_problem(tool.input_schema):
-        raise InvalidInput(
-            f"The schema of the tool '{tool.name}' is no JSON Schema of an object: {problem}.",
-            hint="Its page must declare another one; then refresh the map.",
-        )
-    if problems := argument_problems(tool.input_schema, arguments):
-        raise InvalidInput(f"Arguments of '{tool.name}': {'; '.join(problems)}.", hint="Its schema says what it takes.")
+def _check_allowed(tool: ToolModel, *, allow_changes: bool) -> None:
     hazard = _HAZARDS.refuse_url(tool.target) if tool.target else None
     if allow_changes or (tool.read_only and hazard is None):
         return
@@ -345,7 +328,7 @@ def _parsed(answer: str) -> Any:  # noqa: ANN401 - JSON
 def _problem(answer: ToolAnswer | None, stopped: tuple[BlockedRequest, ...]) -> str:
     problems = []
     if stopped:
-        sent = ", ".join(f"{each.method} {each.url}" for each in stopped[:_MAX_IDS])
+        sent = ", ".join(f"{each.method} {each.url}" for each in stopped[:_MAX_REQUESTS])
         problems.append(f"The guard stopped requests that could change something: {sent}.")
     if answer is not None and answer.error:
         problems.append(f"The tool failed: {answer.error}")

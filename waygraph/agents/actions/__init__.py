@@ -35,6 +35,7 @@ from waygraph.agents.actions.types import (
     ShowAction,
     StopAction,
     TypeAction,
+    UseToolAction,
     make_action,
 )
 
@@ -69,6 +70,7 @@ __all__ = [
     "ShowAction",
     "StopAction",
     "TypeAction",
+    "UseToolAction",
     "describe_actions",
     "make_action",
     "parse_brackets",

@@ -26,7 +26,8 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "click": ("element",), "type": ("element", "text"), "select": ("element", "option"), "press": ("key",),
     "hover": ("element",), "scroll": ("direction",), "goto": ("url",), "new_tab": ("url",), "tab_focus": ("tab",),
     "show": ("part",), "note": ("text",), "stop": ("answer",), "branch": ("plan", "intent"),
-    "prune": ("plan", "reason"), "navigate": ("site", "query"), "go_back": (), "go_forward": (), "go_home": (),
+    "prune": ("plan", "reason"), "navigate": ("site", "query"),
+    "use_tool": ("site", "tool", "arguments"), "go_back": (), "go_forward": (), "go_home": (),
     "close_tab": (), "accept": ("text",), "dismiss": (),
 }  # fmt: skip
 _OPTIONAL = {"new_tab": 0, "stop": 0, "accept": 0}

@@ -30,6 +30,7 @@ _SIGNATURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "send_msg_to_user": ("stop", ("answer",)),
     "report_infeasible": ("stop", ("answer",)), "branch": ("branch", ("plan", "intent")),
     "prune": ("prune", ("plan", "reason")), "navigate": ("navigate", ("site", "query", "thinking")),
+    "use_tool": ("use_tool", ("site", "tool", "arguments")),
     "accept": ("accept", ("text",)), "dismiss": ("dismiss", ()),
 }  # fmt: skip
 _KEYWORDS = {

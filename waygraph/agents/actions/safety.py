@@ -7,6 +7,7 @@ method attributes) and forms that are submitted by POST, which the network guard
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,7 @@ from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.open_dialog import OpenDialog
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.core.errors import WaygraphError
+from waygraph.core.schemas import ToolModel
 from waygraph.pipeline.browser.page.snapshot import Candidate
 from waygraph.pipeline.explore.policies.forms import FormPolicy
 from waygraph.pipeline.explore.policies.hazard import HazardPolicy
@@ -41,6 +43,7 @@ _REASONS = {
     "external": "it leads out of the site of the task",
     "scheme": "it leads to an address that no page has",
     "download": "it is a download",
+    "tool": "it may change data at the site",
     "dialog": "accepting it may change data at the site; it can be dismissed",
 }
 
@@ -103,6 +106,16 @@ class ActionGate:
         if outside is not None:
             raise ActionRefused(_sentence(url, outside))
         await self._check_hazard(action, None, _HAZARDS.refuse_url(url), url)
+
+    async def check_tool(self, action: AgentAction, tool: ToolModel) -> None:
+        """Check a call of a tool; raises `ActionRefused` as `check` does."""
+        url = tool.target or tool.url
+        outside = self.scope.refuse_url(url) if self.scope is not None else None
+        if outside is not None:
+            raise ActionRefused(_sentence(url, outside))
+        hazard = _HAZARDS.refuse_url(tool.target) if tool.target else None
+        refusal = hazard or (None if tool.read_only else Refusal("tool", tool.name))
+        await self._check_hazard(action, None, refusal, f"The tool {json.dumps(tool.name, ensure_ascii=False)}")
 
     async def check_dialog(self, action: AgentAction, dialog: OpenDialog) -> None:
         """Check an action that accepts a dialog; raises `ActionRefused` as `check` does."""

@@ -36,6 +36,7 @@ from waygraph.agents.actions.types import (
     PruneAction,
     ShowAction,
     StopAction,
+    UseToolAction,
 )
 from waygraph.agents.observation.capture import agent_snapshot_options, is_blank, observe, take_screenshot
 from waygraph.agents.observation.marks import draw_marks
@@ -297,12 +298,12 @@ class AgentSession:
 
     async def _perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
         acting = self.tabs.current
-        if not isinstance(action, NavigateAction):
+        if not isinstance(action, NavigateAction | UseToolAction):
             home = await self._home_url() if isinstance(action, GoHomeAction) else ""
             done = await self._performer.perform(action, before, home=home)
         elif self._navigator is not None:
             with self.tabs.dialogs.dismissed():
-                done = await self._navigate(self._navigator, action, before)
+                done = await self._walk(self._navigator, action, before)
         else:
             raise ActionInvalid("There are no maps here; use the links and the search of the site.")
         if done.snapshot is not None and not is_blank(done.snapshot):
@@ -362,14 +363,18 @@ class AgentSession:
     def _answered_dialogs(self) -> list[PageEvent]:
         return [PageEvent("dialog", dialog) for dialog in self.tabs.dialogs.take_answered()]
 
-    async def _navigate(self, navigator: MapNavigator, action: NavigateAction, before: PageObservation) -> Performed:
+    async def _walk(
+        self, navigator: MapNavigator, action: NavigateAction | UseToolAction, before: PageObservation
+    ) -> Performed:
         """Walk to a page of the site that the action means, which may be another one than that of the page."""
         if not self.options.sites:
-            return await navigator.navigate(action, self.tabs)
+            return await _walked(navigator, action, self.tabs)
         site = find_mapped_site(action.site, self.options.sites)
         try:
-            done = await navigator.navigate(action.model_copy(update={"site": site.key}), self.tabs)
+            done = await _walked(navigator, action.model_copy(update={"site": site.key}), self.tabs)
         except NotFound as error:  # a newer version was published between the search and the walk
+            if isinstance(action, UseToolAction):
+                raise
             message = f"The map of {site} has changed meanwhile ({error.message}) Navigate again, or use links."
             return Performed(message, failed=True)
         if done.failed or site_key(before.url) == site.key:
@@ -455,6 +460,12 @@ class AgentSession:
 
     def _view_of(self, page: Page) -> PageView:
         return PageView(page, self._snapshot_options, self.options.browser, owned=False)
+
+
+async def _walked(navigator: MapNavigator, action: NavigateAction | UseToolAction, tabs: AgentTabs) -> Performed:
+    if isinstance(action, UseToolAction):
+        return await navigator.use_tool(action, tabs)
+    return await navigator.navigate(action, tabs)
 
 
 def _shown(observation: PageObservation) -> list[tuple[object, ...]]:

@@ -40,6 +40,8 @@ class AgentSite:
         Title of the map's start page, as the site wrote it; empty: unknown.
     states
         Number of states in its map.
+    tools
+        Number of tools in its map.
     """
 
     name: str
@@ -48,6 +50,7 @@ class AgentSite:
     is_mapped: bool = False
     title: str = ""
     states: int = 0
+    tools: int = 0
 
     def __str__(self) -> str:
         return self.name if self.name == self.key else f"{self.name} ({self.key})"
@@ -137,14 +140,15 @@ async def _describe(name: str, url: str, mapped: Collection[str], maps: AsyncWay
     key = next((each for each in (own, other) if each in mapped), own)
     if maps is None or key not in mapped:
         return AgentSite(name or own, own, url)
-    title, states, start = "", 0, url
+    title, states, tools, start = "", 0, 0, url
     try:
         detail = await maps.site(key)
         states, start = detail.states, url if key == own else detail.start_url
+        tools = (await maps.tools(key, limit=1)).total
         title = " ".join((await maps.node(key, detail.start_node_id)).title.split())[:_MAX_TITLE]
     except WaygraphError as error:  # the first `navigate` reports it, to the agent and in the trace
         log.warning("agent/map_unreadable %s: %s", key, error.message)
-    return AgentSite(name or key, key, start, is_mapped=True, title=title, states=states)
+    return AgentSite(name or key, key, start, is_mapped=True, title=title, states=states, tools=tools)
 
 
 def _key_of(text: str) -> str:

@@ -6,6 +6,7 @@ turns whatever is wrong with the values into one sentence for the model.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -38,6 +39,17 @@ def _part_id(value: object) -> str:
     if isinstance(value, bool) or not _PART.fullmatch(text):
         raise ValueError(f"'{_short(value)}' is not an id, such as 12 or p3")
     return text
+
+
+def _json_object(value: object) -> object:
+    """Return inputs of a tool as JSON, which models write as text or as an object."""
+    try:
+        given = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"'{_short(value)}' is no JSON") from error
+    if not isinstance(given, dict):
+        raise ValueError(f"'{_short(value)}' is no JSON object")  # noqa: TRY004 - pydantic reports it as the others
+    return json.dumps(given, ensure_ascii=False)
 
 
 def _flag(value: object) -> object:
@@ -251,6 +263,18 @@ class NavigateAction(_ActionModel):
     thinking: Text = Field("", description="What the page is wanted for.")
 
 
+class UseToolAction(_ActionModel):
+    """Use a tool of a mapped site; this walks to a page that has it. Answers of navigate name tools (* required)."""
+
+    usage: ClassVar[str] = 'use_tool [site] [tool] [{"input": "value"}]'
+    action: Literal["use_tool"] = "use_tool"
+    site: Annotated[str, Field(min_length=1, max_length=300, description="Name or host of the site.")]
+    tool: Annotated[str, Field(min_length=1, max_length=300, description="Name or id of the tool.")]
+    arguments: Annotated[
+        str, BeforeValidator(_json_object), Field(max_length=MAX_TEXT, description="JSON object with its inputs.")
+    ] = "{}"
+
+
 AgentAction = Annotated[
     ClickAction
     | TypeAction
@@ -272,7 +296,8 @@ AgentAction = Annotated[
     | StopAction
     | BranchAction
     | PruneAction
-    | NavigateAction,
+    | NavigateAction
+    | UseToolAction,
     Field(discriminator="action"),
 ]
 
@@ -286,6 +311,7 @@ ACTION_TYPES: Mapping[str, type[_ActionModel]] = {
         ClickAction, TypeAction, SelectAction, PressAction, HoverAction, ScrollAction, GotoAction, GoBackAction,
         GoForwardAction, GoHomeAction, NewTabAction, FocusTabAction, CloseTabAction, ShowAction, AcceptAction,
         DismissAction, NoteAction, StopAction, BranchAction, PruneAction, NavigateAction,
+        UseToolAction,
     )
 }  # fmt: skip
 _ADAPTER: TypeAdapter[AgentAction] = TypeAdapter(AgentAction)

@@ -25,10 +25,12 @@ def site_actions(sites: Sequence[AgentSite], observation: PageObservation) -> fr
     Returns
     -------
     frozenset of str
-        `navigate` if a site has a map, `go_home` and `new_tab` if there are several sites, `tab_focus` and `close_tab`
-        if several tabs are shown.
+        `navigate` if a site has a map, `use_tool` if a map has tools, `go_home` and `new_tab` if there are several
+        sites, `tab_focus` and `close_tab` if several tabs are shown.
     """
     names = {"navigate"} if mapped_sites(sites) else set()
+    if any(site.tools for site in sites):
+        names |= {"use_tool"}
     if len(sites) > 1:
         names |= {"go_home", "new_tab"}
     if len(observation.tabs) > 1:

@@ -27,7 +27,10 @@ from waygraph.agents.actions.types import (
     SelectAction,
     StopAction,
     TypeAction,
+    UseToolAction,
 )
+
+INPUTS = '{"words": ["a", "b"]}'
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,7 @@ from waygraph.agents.actions.types import (
         ("page_focus [1]", FocusTabAction(tab=1)),
         ("page_close", CloseTabAction()),
         ("note [a [1]]", NoteAction(text="a [1]")),
+        ('use_tool [shop] [find] [{"words": ["a", "b"]}]', UseToolAction(site="shop", tool="find", arguments=INPUTS)),
         ("stop", StopAction()),
         ("stop [N/A]", StopAction(answer="N/A")),
         ("branch [0] [find the order]", BranchAction(plan="0", intent="find the order")),

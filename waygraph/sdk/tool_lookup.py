@@ -1,0 +1,71 @@
+"""The tool of a map that a caller means, and whether arguments fit it. Touches no page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from waygraph.client.map_source import AsyncMapApi
+from waygraph.core.errors import InvalidInput, NotFound
+from waygraph.core.json_schema import argument_problems, schema_problem
+from waygraph.core.schemas import ToolModel
+
+#: Most ids in a message, and digits of each.
+_MAX_IDS, _ID_DIGITS = 5, 12
+
+
+async def tool_called(maps: AsyncMapApi, site: str, tool: str) -> ToolModel:
+    """Return the tool of a site that a name or an id stands for.
+
+    Parameters
+    ----------
+    maps
+        The maps.
+    site
+        Key of the site.
+    tool
+        Id of the tool, the beginning of one (8 digits or more), or a name that no other tool of the site has.
+
+    Returns
+    -------
+    ToolModel
+        The tool.
+
+    Raises
+    ------
+    NotFound
+        If the site is not mapped, or has no such tool.
+    InvalidInput
+        If several tools have the name.
+    """
+    found = (await maps.tools(site, tool=tool, limit=_MAX_IDS + 1)).tools if tool else []
+    if not found:
+        raise NotFound(f"'{site}' has no tool '{tool}'.", hint=f"List them with: waygraph tools {site}")
+    if len(found) > 1:
+        ids = ", ".join(each.id[:_ID_DIGITS] for each in found[:_MAX_IDS])
+        raise InvalidInput(f"Several tools of '{site}' are called '{tool}'.", hint=f"Use an id: {ids}.")
+    return found[0]
+
+
+def check_arguments(tool: ToolModel, arguments: Mapping[str, Any]) -> None:
+    """Check arguments against the schema of a tool.
+
+    Parameters
+    ----------
+    tool
+        The tool.
+    arguments
+        Its inputs, as JSON values.
+
+    Raises
+    ------
+    InvalidInput
+        If the schema is invalid, or an argument does not fit it; the message names the field.
+    """
+    if problem := schema_problem(tool.input_schema):
+        raise InvalidInput(
+            f"The schema of the tool '{tool.name}' is no JSON Schema of an object: {problem}.",
+            hint="Its page must declare another one; then refresh the map.",
+        )
+    if problems := argument_problems(tool.input_schema, arguments):
+        raise InvalidInput(f"Arguments of '{tool.name}': {'; '.join(problems)}.", hint="Its schema says what it takes.")
