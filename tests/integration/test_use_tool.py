@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -18,11 +17,8 @@ from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
 from waygraph.agents.actions.sites import describe_sites
 from waygraph.agents.loop.sites import site_actions
 from waygraph.core.errors import InvalidInput, NotFound, ToolChanged, ToolFailed, ToolRefused
-from waygraph.core.settings import ExploreSettings, Settings
-from waygraph.index.graph import Tool, tool_id
+from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
-from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import ARGUMENTS, find_browser
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
@@ -93,9 +89,8 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapped]:
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1})
         capture = explore_with(settings, server.url, blobs=store.blobs)
         ids = {node.load_url.removeprefix(server.url): node.id for node in capture.graph.nodes.values()}
-        draft = draft_from_capture(capture, settings, pages={})
-        tools = BROWSERS.run(tools_of(server, {"": ids[""], "lab": ids["lab"]}))
-        store.publish(replace(draft, tools=tools))
+        assert all(method == "GET" for method, _ in server.requests)  # exploring calls no tool
+        store.publish(draft_from_capture(capture, settings, pages={}))
         yield Mapped(server, capture.site, store.location, ids)
 
 
@@ -104,21 +99,6 @@ async def open_page():
     async with shared_browser() as browser:
         context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
         yield await context.new_page()
-
-
-async def tools_of(server: FixtureServer, states: dict[str, str]) -> dict[str, Tool]:
-    """The tools of some pages, as snapshots hold them."""
-    found: dict[str, Tool] = {}
-    options = SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings())
-    async with open_page() as page:
-        view = PageView(page, options, LOOPBACK_ONLY, owned=False)
-        for path, state in states.items():
-            for each in (await view.goto(server.at(f"/{path}"))).snapshot.tools:
-                values = {name: getattr(each, name) for name in each.__struct_fields__}
-                tool = Tool(id="", states=(state,), **{**values, "schema": json.loads(each.schema)})
-                found[tool_id(tool)] = replace(tool, id=tool_id(tool))
-    assert len(found) == 13
-    return found
 
 
 def use(mapped: Mapped, tool: str, arguments: dict, *, start: str = "/", **options):
