@@ -15,10 +15,10 @@ from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.page.closed_roots import UNDISCLOSED_ROOTS
 from waygraph.pipeline.browser.page.code_requests import UNCONFIRMED_CODE, CodeRequests
 from waygraph.pipeline.browser.page.cross_origin_frames import CrossOriginFrames
-from waygraph.pipeline.browser.page.evaluate import PageEvaluator, PageUnresponsive
+from waygraph.pipeline.browser.page.evaluate import PageEvaluator, PageUnresponsive, parse_script_result
 from waygraph.pipeline.browser.page.failures import FailureKind, PageFailure, failure_cause
 from waygraph.pipeline.browser.page.script import WAYGRAPH
-from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions, parse_snapshot
+from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions, parse_snapshot, with_further_rows
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +138,14 @@ class PageObserver:
             snapshot,
             tuple(result["dialogs"]),
         )
+
+    async def read_on(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
+        """Scroll lists that grow to their ends, see `PageView.read_on`."""
+        raw = await self._call_script("readOn", self._options.to_js())
+        if not raw:
+            return snapshot, 0
+        result = parse_script_result(raw)
+        return with_further_rows(snapshot, result), result["cut"]
 
     async def wait_until_drawn(self) -> None:
         """Wait until the canvases in view stay the same, see `PageView.wait_until_drawn`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -412,6 +412,15 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         ),
         view=WindowView(*result["view"]) if result["view"] else WindowView(),
     )
+
+
+def with_further_rows(snapshot: Snapshot, result: Mapping[str, Any]) -> Snapshot:
+    """Return a snapshot with what `readOn` of `js/lists.js` found: rows of lists that grow, or links of them."""
+    rows = tuple(_candidate(entry, result["paths"], [()]) for entry in result["rows"])
+    known = {candidate.action.target for candidate in snapshot.candidates} | {link.url for link in snapshot.links}
+    links = tuple(PageLink(*link) for link in result["links"] if link[0] not in known)
+    storage = result["storage"]
+    return replace(snapshot, candidates=snapshot.candidates + rows, links=snapshot.links + links, storage=storage)
 
 
 def _segments(entries: Sequence[Sequence[Any]]) -> tuple[Segment, ...]:

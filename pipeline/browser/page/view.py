@@ -263,6 +263,30 @@ class PageView:
         result = parse_script_result(raw)
         return PageMarkup(result["html"], result["aria"])
 
+    async def read_on(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
+        """Scroll lists that grow to their ends, within limits, and back. The page is not what it was, and left soon.
+
+        Parameters
+        ----------
+        snapshot
+            Snapshot of the page.
+
+        Returns
+        -------
+        tuple
+            The snapshot with the rows that were found as further candidates or links, and the number of lists of which
+            there may be more. Structure and texts stay those of the page at its top.
+
+        Raises
+        ------
+        PageFailure
+            If the page does not respond.
+        """
+        try:
+            return await self._observer.read_on(snapshot)
+        except PlaywrightError as error:
+            raise PageFailure.of(error, self.page.url) from error
+
     async def wait_until_drawn(self) -> None:
         """Wait until the canvases in view stay the same, as charts do after a second; at most 1.5 s.
 

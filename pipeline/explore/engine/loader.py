@@ -162,6 +162,9 @@ class Loader:
                 return Load(ms=result.ms, blocked=stopped.blocked, varies=again.url)
         if advice := suggest_rule(stopped.blocked, self.requested_by, snapshot, requested_url=url):
             self._context.advise(advice)
+        if snapshot.is_page:
+            snapshot, cut = await page.view.read_on(snapshot)
+            self._counters["lists/cut"] += cut
         key = await self._context.save_snapshot(snapshot, page.capture)
         for banner in result.banners:
             self._counters[f"banner/{banner.choice}"] += 1

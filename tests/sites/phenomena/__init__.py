@@ -3,7 +3,7 @@
 `AREAS` belong on one site (`tests.sites.answers.site_pages`), with a second server for the other origin.
 """
 
-from tests.sites.phenomena import arrivals, clicks, covers, documents, forms, platform, routing, rows, widgets
+from tests.sites.phenomena import arrivals, clicks, covers, documents, forms, growing, platform, routing, rows, widgets
 
 AREAS = (
     *documents.AREAS,
@@ -15,4 +15,5 @@ AREAS = (
     *covers.AREAS,
     *forms.AREAS,
     *rows.AREAS,
+    *growing.AREAS,
 )

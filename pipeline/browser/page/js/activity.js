@@ -307,11 +307,15 @@ for (const read of /** @type {const} */ (["arrayBuffer", "blob", "bytes", "formD
   };
 }
 
+const MAX_OBSERVED = 1_000;
+/** Elements that the page waits for to come into view. @type {Set<Element>} */
+const observedTargets = lasting(new Set());
 const NativeIntersectionObserver = window.IntersectionObserver;
 window.IntersectionObserver = class IntersectionObserver extends NativeIntersectionObserver {
   /** @param {Element} target */
   observe(target) {
     activity.observed += 1;
+    if (observedTargets.size < MAX_OBSERVED) observedTargets.add(target);
     super.observe(target);
   }
 };
