@@ -54,8 +54,9 @@ def to_json(
     dict
         The document. `openers`, `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty.
         So are `address` of a node (the URL to request, if that is not the normalised one), its `status` (of a document
-        that came with an error), `merges` (snapshots that were recognised as a known state, with the reason),
-        `stands_for` (the number of pages that a state represents), `leads`, `descriptions` and `tools`.
+        that came with an error) and `waiting` (it was stored before it was ready), `merges` (snapshots that were
+        recognised as a known state, with the reason), `stands_for` (the number of pages that a state represents),
+        `leads`, `descriptions` and `tools`.
     """
     nodes = [_node_document(node) for _, node in sorted(graph.nodes.items())]
     edges = [_edge_document(edge) for edge in _sorted_edges(graph, inherited=inherited)]
@@ -82,7 +83,7 @@ def to_json(
 def _node_document(node: Node) -> dict[str, Any]:
     document: dict[str, Any] = {"id": node.id, "url": node.url, "title": node.title, "depth": node.depth}
     document["addressable"] = node.addressable
-    further = {"address": node.address, "status": node.status}
+    further = {"address": node.address, "status": node.status, "waiting": node.waiting}
     return document | {name: value for name, value in further.items() if value}
 
 

@@ -200,6 +200,8 @@ class Node:
         normalised form.
     status
         HTTP status of the document if it is an error, although the document draws a page; else 0.
+    waiting
+        Whether the page still showed that it was not ready (a spinner, "Loading…") when it was stored.
     """
 
     id: str
@@ -211,6 +213,7 @@ class Node:
     load_ms: float = 0.0
     address: str = ""
     status: int = 0
+    waiting: bool = False
 
     @property
     def load_url(self) -> str:

@@ -40,6 +40,7 @@ NODE_SCHEMA = pa.schema(
         ("load_ms", pa.float64()),
         ("address", pa.string()),
         ("status", pa.int32()),
+        ("waiting", pa.bool_()),
         ("observation", _OBSERVATION),
     ]
 )
@@ -103,6 +104,7 @@ def nodes_table(graph: InteractionGraph, observations: Mapping[str, Observation]
             "load_ms": node.load_ms,
             "address": node.address,
             "status": node.status,
+            "waiting": node.waiting,
             "observation": _observation_row(observations[node.id]) if node.id in observations else None,
         }
         for node in _start_first(graph)
@@ -202,6 +204,7 @@ def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
             load_ms=row["load_ms"],
             address=row["address"],
             status=row["status"],
+            waiting=row["waiting"],
         )
         for row, structure in zip(rows, structures, strict=True)
     ]

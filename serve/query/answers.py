@@ -269,6 +269,7 @@ def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
         aliases=list(opened.aliases.get(node_id, ())),
         stands_for=opened.recognition.stands_for.get(node_id, 1),
         searched_word=opened.searched_words.get(node_id, ""),
+        waiting=node.waiting,
         evidence=evidence_model(opened, node_id),
         description=_description_model(opened.descriptions.get(node_id)),
     )

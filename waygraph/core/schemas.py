@@ -644,6 +644,8 @@ class NodeAnswer(_Schema):
     searched_word: PageText = ""
     """Word that a search form was submitted with to reach this state, which stands for all results of the form; empty
     for other states."""
+    waiting: bool = False
+    """Whether the page still showed that it was not ready when it was stored."""
     lead: LeadModel | None = None
     """What is known of the page if it was not visited; `segments` and `edges` are empty then."""
     evidence: EvidenceModel | None = None

@@ -71,6 +71,7 @@ def build_graph(
                 load_ms=round(ms or 0.0, 1),
                 address=state.address,
                 status=state.status,
+                waiting=state.waiting,
             )
         )
     for edge in edges:

@@ -355,6 +355,7 @@ class GraphBuilder:
         state = State.of(seen, snapshot_key, depth, parent, address=written, left=outcome.left)
         self._session_values.note(state.left)
         self.states[seen.id] = state
+        self._stats.counters["settle/stored_waiting"] += state.waiting
         self._depths[seen.id] = depth
         self._snapshots.choose(state)
         self._recogniser.add(seen, new.placement, arrival, self._session_values.session_of(state.left))

@@ -38,6 +38,8 @@ class State(Struct, frozen=True):
         URL that is requested to load the page, as it is written where it was found first; empty if that is `url`.
     status
         HTTP status of the document if it is an error, although the document draws a page; else 0.
+    waiting
+        Whether the page still showed that it was not ready (a spinner, "Loading…") when it was stored.
     left
         What arriving at it left in the browser when it was found first.
     """
@@ -50,6 +52,7 @@ class State(Struct, frozen=True):
     parent: str | None = None
     address: str = ""
     status: int = 0
+    waiting: bool = False
     left: LeftValues = ()
 
     @property
@@ -70,7 +73,8 @@ class State(Struct, frozen=True):
     ) -> State:
         """Return the state that a snapshot shows. `key` is its key in the snapshot store."""
         status = snapshot.status if snapshot.status >= HTTPStatus.BAD_REQUEST else 0
-        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address, status, left)
+        waiting = bool(snapshot.waiting)
+        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address, status, waiting, left)
 
 
 class Load(Struct, frozen=True):

@@ -268,6 +268,8 @@ def _print_facts(node: NodeAnswer) -> None:
     say(f"  id {node.node_id}, {node.depth} actions from the start page, {access}")
     if node.stands_for > 1:
         say(f"  represents {node.stands_for} pages of its kind, itself included (skeleton mode)")
+    if node.waiting:
+        say("  was not ready when it was stored: it still showed that it was loading")
     if node.searched_word:
         word = clean(node.searched_word, one_line=True)
         say(f"  shows what a search form finds for '{word}', and stands for all results of the form")
