@@ -144,8 +144,8 @@ def commands():
 
 def test_help_lists_all_commands_in_order():
     expected = (
-        "index runs login search path navigate teleport sites show tools report export rm refresh history diff rollback gc"
-        " reencode describe serve mcp do run score doctor demo store keys tasks"
+        "index runs login search path navigate teleport sites show tools report export rm refresh history diff"
+        " rollback gc reencode describe serve mcp do run score doctor demo store keys tasks"
     )
     assert commands() == expected.split()
 

@@ -18,7 +18,8 @@ def told(url, steps, candidates=(), segments=(), **more):
         "steps": "\n".join(steps), "parents": list(range(-1, len(steps) - 1)), "unexposed": [],
         "linkedData": [], "ownLists": [], "tools": [], "toolsCut": 0, "schemasCut": 0,
         "candidates": [
-            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, *[""] * 3, False, "", "", *_BOX]
+            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, "", "", "", False, "", ""]
+            + [*_BOX]
             for name, place in candidates
         ],
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
