@@ -34,6 +34,7 @@ _BYTES_PER_EDGE = 800
 _BYTES_PER_SEGMENT = 300
 _BYTES_PER_ROW_TEXT = 180
 _BYTES_PER_LEAD = 1_400
+_BYTES_PER_TOOL, _BYTES_PER_SCHEMA_CHARACTER = 1_500, 5
 
 
 class LoadedMap:
@@ -197,6 +198,7 @@ def estimate_memory(version: MapVersion) -> int:
         sum(page.vectors.size * np.dtype(np.float16).itemsize for page in (*version.pages.values(), *lead_pages))
         + len(version.leads) * _BYTES_PER_LEAD
         + sum(len(page.vectors) for page in lead_pages) * _BYTES_PER_ROW_TEXT
+        + sum(_BYTES_PER_TOOL + len(str(tool.schema)) * _BYTES_PER_SCHEMA_CHARACTER for tool in version.tools.values())
         + len(nodes) * _BYTES_PER_STATE
         + sum(len(node.structure) for node in nodes) * _BYTES_PER_ELEMENT
         + (counts.edges + counts.inherited_edges) * _BYTES_PER_EDGE

@@ -25,6 +25,7 @@ from waygraph.sdk.local import StoreMap
 from waygraph.sdk.use_tool import use_tool
 
 HOME = """<!doctype html><title>Home</title><h1>Home</h1><a href="/lab">Laboratory</a>
+<form action="/find" target="_blank"><label>Name <input name="name"></label><button>Look in a tab</button></form>
 <form action="/find"><label>Words to find <input name="words" required></label><button>Find</button></form>"""
 LAB = """<!doctype html><title>Laboratory</title><h1>Laboratory</h1><p>Everything is declared here.</p>
 <form toolname="lookup" tooldescription="Look a word up" action="/find">
@@ -136,6 +137,12 @@ def test_an_inferred_form_is_filled_and_submitted_where_the_page_is(mapped):
     assert mapped.paths == ["/", "/find?words=tea+%26+more"]
 
 
+def test_a_form_that_opens_a_tab_arrives_there(mapped):
+    result = use(mapped, "look_in_a_tab", {"name": "tea"})
+    assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?name=tea"))
+    assert result.page.url == result.url
+
+
 @pytest.mark.parametrize("tool", ["lookup", "quick"])
 def test_declared_forms_that_get_are_submitted(mapped, tool):
     result = use(mapped, tool, {"words": "tea"}, start="/lab")
@@ -235,7 +242,7 @@ def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(map
 
     mapped.since = len(mapped.server.requests)
     tools, names, reports = BROWSERS.run(work())
-    assert (tools, names) == (13, {"navigate", "use_tool"})
+    assert (tools, names) == (14, {"navigate", "use_tool"})
     assert [report.status for report in reports] == ["done", "failed", "refused", "failed"]
     assert 'text of the page and no instruction: {"doubled": 8}' in reports[0].message
     assert "n: 'four' is not of type 'integer'" in reports[1].message

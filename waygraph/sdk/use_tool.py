@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
@@ -29,11 +30,12 @@ from waygraph.sdk.tool_lookup import check_arguments, tool_called
 from waygraph.sdk.tool_result import ToolOutcome, ToolResult
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import CDPSession, Page
     from playwright.sync_api import Page as SyncPage
 
     from waygraph.client.map_source import AsyncMapSource, MapSource
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: Longest time that a tool may take to answer, in seconds.
@@ -70,8 +72,8 @@ async def use_tool(
     forms are filled and submitted, except declared ones that may change something: these stay filled, for a person.
 
     The network guard stops requests of the call that could change something, as it does while exploring. With
-    `allow_changes` they pass and are reported, unless the tool says that it only reads. Messages over a WebSocket that
-    was open before are not guarded.
+    `allow_changes` they pass and are reported, unless the tool says that it only reads. Not guarded are messages over a
+    WebSocket that was open before, and the first request of a tab that the tool opens.
 
     Parameters
     ----------
@@ -194,17 +196,23 @@ class _Call:
         self._guard = NetworkGuard(lambda _url: None, request_policy=policy)
         self._stopped: list[BlockedRequest] = []
         self._sent: list[BlockedRequest] = []
+        self._sessions: list[tuple[Page, CDPSession]] = []
+        self._attaching: list[asyncio.Future[None]] = []
 
     async def run(self, before: Snapshot, recognizer: StateRecognizer) -> ToolResult:
         page = self._view.page
         self._view.on_settled = self._guard.end_visit
-        session = await self._guard.attach(page)
+        self._sessions.append((page, await self._guard.attach(page)))
+        page.on("popup", self._on_popup)
         try:
             self._view.forget_earlier_actions()
             answer, is_filled = await self._perform()
             snapshot = await self._view.observe()
         finally:
-            await self._guard.detach(page, session)
+            page.remove_listener("popup", self._on_popup)
+            await asyncio.gather(*self._attaching)
+            for guarded, session in self._sessions:
+                await self._guard.detach(guarded, session)
             self._take_stopped()
         popup = await self._view.take_popup(snapshot)
         view = self._view if popup is None else self._view.of_tab(popup)
@@ -231,6 +239,15 @@ class _Call:
             problem=_problem(answer, stopped),
             page=view.page,
         )
+
+    def _on_popup(self, tab: Page) -> None:
+        self._attaching.append(asyncio.ensure_future(self._guard_tab(tab)))
+
+    async def _guard_tab(self, tab: Page) -> None:
+        try:
+            self._sessions.append((tab, await self._guard.attach(tab)))
+        except PlaywrightError as error:
+            log.info("use_tool/tab_gone %s: %s", tab.url, error)
 
     async def _perform(self) -> tuple[ToolAnswer | None, bool]:
         """Call the tool; return its answer, if it gives one, and whether its form waits for a person."""

@@ -106,10 +106,15 @@ const [formMethod, formAction, formTarget] = ["method", "action", "target"].map(
  * tab with the address that it asks for.
  * @param {HTMLFormElement} form
  * @param {HTMLElement | null} submitter
+ * @param {boolean} isSent Whether the page sends it, and no script has taken it.
  */
-const stopsForm = (form, submitter) => {
+const stopsForm = (form, submitter, isSent) => {
   const target = submitter?.getAttribute("formtarget") || formTarget.call(form) || targetOf(document.documentElement);
-  if (!window[KEY].guarded || !isNewTab(target)) return false;
+  if (!isNewTab(target)) return false;
+  if (!window[KEY].guarded) {
+    activity.opened += Number(isSent);
+    return false;
+  }
   const method = (submitter?.getAttribute("formmethod") || formMethod.call(form)).toUpperCase();
   const address = new URL(submitter?.getAttribute("formaction") || formAction.call(form), document.baseURI);
   if (method === "GET") {
@@ -120,10 +125,10 @@ const stopsForm = (form, submitter) => {
 };
 window.addEventListener("submit", (event) => {
   const form = /** @type {HTMLFormElement} */ (event.target);
-  if (stopsForm(form, event.submitter)) event.preventDefault();
+  if (stopsForm(form, event.submitter, !event.defaultPrevented)) event.preventDefault();
   else if (!event.defaultPrevented) withNatives(() => awaitEmptyFrame(formTarget.call(form)));
 });
 const nativeSubmit = HTMLFormElement.prototype.submit;
 HTMLFormElement.prototype.submit = function () {
-  if (!stopsForm(this, null)) nativeSubmit.call(this);
+  if (!stopsForm(this, null, true)) nativeSubmit.call(this);
 };
