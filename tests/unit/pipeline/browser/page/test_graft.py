@@ -9,6 +9,8 @@ from waygraph.pipeline.browser.page.graft import graft
 from waygraph.pipeline.browser.page.snapshot import parse_snapshot
 
 _BOX = (0, 0, 9, 9)
+#: Method, handler, icon, covered, form and listener of a candidate.
+_PLAIN = ("", "", "", False, "", "")
 
 
 def told(url, steps, candidates=(), segments=(), **more):
@@ -18,8 +20,7 @@ def told(url, steps, candidates=(), segments=(), **more):
         "steps": "\n".join(steps), "parents": list(range(-1, len(steps) - 1)), "unexposed": [],
         "linkedData": [], "ownLists": [], "tools": [], "toolsCut": 0, "schemasCut": 0,
         "candidates": [
-            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, "", "", "", False, "", ""]
-            + [*_BOX]
+            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, *_PLAIN, *_BOX]
             for name, place in candidates
         ],
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
