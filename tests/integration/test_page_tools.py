@@ -101,6 +101,23 @@ def test_an_inferred_tool_says_what_its_form_is_for_and_where_it_is_sent():
     assert "secret" not in repr(tool)
 
 
+@pytest.mark.parametrize(
+    ("html", "name", "title"),
+    [
+        ("<h2>Page</h2><div><h3>Home</h3><form><button>Delete</button></form></div>", "delete_home", "Delete: Home"),
+        ("<section><h3>Über uns</h3></section><form><button>Senden</button></form>", "senden", "Senden"),
+        ("<form><input placeholder='Search docs'></form>", "search_docs", "Search docs"),
+        ("<form title=Kürzen><h3>Other</h3><button>OK</button></form>", "kurzen", "Kürzen"),
+        ("<form action=/orders/find><input name=q></form>", "find", ""),
+        ("<form role=search><button>検索</button></form>", "search", "検索"),
+        ("<form toolname=x><button>Not declared</button></form>", "not_declared", "Not declared"),
+    ],
+)
+def test_an_inferred_tool_is_named_by_the_texts_of_its_form(html, name, title):
+    tool, _ = only_tool(f"<title>t</title><main>{html}</main>")
+    assert (tool.name, tool.title) == (name, title)
+
+
 def test_groups_of_controls_outside_forms_are_tools():
     seen = look(
         """<title>t</title><div role=search><input placeholder="Search notes"><button>Go</button></div>

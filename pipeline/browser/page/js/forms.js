@@ -7,13 +7,13 @@ const MAX_ENUM = 500; // options of one list; of a longer one the schema says on
 const formElements = formGetter("elements");
 const GROUPS = "[role=search], search, [role=form], fieldset, [role=group], [role=radiogroup], [role=toolbar]";
 const HEADINGS = "h1, h2, h3, h4, h5, h6, [role=heading]";
-/** What a form is part of, whose heading may name it. */
-const HEADED_PARTS = "dialog, [role=dialog], [role=alertdialog], section, article, li, tr, fieldset, aside, [role=region]";
+/** Parts of a page: a heading outside of one says nothing of what is inside. */
+const PARTS_OF_PAGE = "body, main, header, footer, nav, aside, dialog, [role=dialog], [role=alertdialog], section, article, li, tr";
 const NO_INPUTS = new Set(["hidden", "submit", "button", "reset", "image", "file"]);
 const CHOICES = new Set(["radio", "checkbox"]);
 
 /** A form, or a group of controls that belong to none. */
-/** @typedef {{ node: any, element: any, isForm: boolean, controls: any[], buttons: any[] }} ControlBox */
+/** @typedef {{ node: any, element: any, isForm: boolean, controls: any[], buttons: any[], role: string, name: string }} ControlBox */
 
 /** Whether an agent can fill a control. @param {any} control */
 const isFillable = (control) => {
@@ -23,10 +23,12 @@ const isFillable = (control) => {
   return !control.matches(":disabled") && (CHOICES.has(control.type) || !control.readOnly);
 };
 /** @param {any} node @param {any[]} all @returns {ControlBox} */
-const controlBox = (node, all) => ({
-  node, element: unclobbered(node), isForm: node instanceof node.ownerDocument.defaultView.HTMLFormElement,
-  controls: all.filter(isFillable), buttons: all.filter((one) => one.matches(BUTTONS)),
-});
+const controlBox = (node, all) => {
+  const element = unclobbered(node);
+  const role = outlineRole(node, element) || "form";
+  const [controls, buttons] = [all.filter(isFillable), all.filter((one) => one.matches(BUTTONS))];
+  return { node, element, isForm: element.localName === "form", controls, buttons, role, name: authorName(node, role) };
+};
 /**
  * The forms of a document, and the innermost groups outside of forms that have a text field and a button.
  * @param {Document} doc
@@ -64,26 +66,33 @@ const headingIn = (element) => {
   const heading = element.querySelector(HEADINGS);
   return heading ? contentText(heading) : "";
 };
-/** The heading of the part of the page that holds this form and no other. @param {any} element */
-const headingAround = (element) => {
-  const part = element.closest(HEADED_PARTS);
-  return part && part.querySelectorAll("form").length <= 1 ? headingIn(part) : "";
+/**
+ * The heading of the closest box around a form that has one, in the same part of the page, if no other form is in the box.
+ * @param {ControlBox} box
+ */
+const headingAround = ({ node, element }) => {
+  const isApart = (/** @type {Element} */ heading) => heading.closest(PARTS_OF_PAGE)?.contains(node) === false;
+  for (let box = element.parentElement; box && box.querySelectorAll("form").length <= 1; box = box.parentElement) {
+    const heading = [...box.querySelectorAll(HEADINGS)].find((one) => !isApart(one));
+    if (heading || box.matches(PARTS_OF_PAGE)) return heading ? contentText(heading) : "";
+  }
+  return "";
 };
 /**
- * Texts that say what a form is for, the best first.
+ * What a form is for, and a further text that says so. A button alone often says too little ("Delete", "Send"), and so does
+ * the heading around a form ("Blue mug").
  * @param {ControlBox} box
- * @param {string} role
- * @returns {string[]}
+ * @returns {[title: string, more: string]}
  */
-const purposesOf = ({ node, element, isForm, controls, buttons }, role) => {
-  const legends = isForm ? [...element.querySelectorAll("legend")] : [];
+const purposeOf = (box) => {
+  const { element, isForm, controls, buttons, name } = box;
+  const legends = isForm ? element.querySelectorAll("legend") : [];
   const submit = buttons.find(isSubmit) ?? buttons[0];
-  const texts = [
-    authorName(node, role), legends.length === 1 ? contentText(legends[0]) : "", headingIn(element), headingAround(element),
-    submit ? nameOf(submit, "button") : "",
-  ];
-  const given = texts.filter((text, i) => text && texts.indexOf(text) === i);
-  return given.length > 0 ? given : controls.map(controlText).filter((text) => text).slice(0, 1);
+  const pressed = submit ? nameOf(submit, "button") : "";
+  const own = name || (legends.length === 1 && contentText(legends[0])) || headingIn(element);
+  if (own) return [own, pressed === own ? "" : pressed];
+  const title = [pressed, headingAround(box)].filter((text) => text).join(": ");
+  return [squeeze(title || controls.map(controlText).find((text) => text) || ""), ""];
 };
 /** Whether a button submits its form. @param {any} button */
 const isSubmit = (button) => button.type === "submit" || button.type === "image";
@@ -123,7 +132,8 @@ const numberSchema = (control) => {
 const textSchema = (control) => {
   const { type } = control;
   /** @type {any} */
-  const schema = { type: "string", ...(type === "email" && control.multiple ? {} : Object.hasOwn(TEXT_SCHEMAS, type) ? TEXT_SCHEMAS[type] : {}) };
+  const schema = { type: "string" };
+  if (Object.hasOwn(TEXT_SCHEMAS, type) && !control.multiple) Object.assign(schema, TEXT_SCHEMAS[type]);
   if (control.minLength > 0) schema.minLength = control.minLength;
   if (control.maxLength >= 0) schema.maxLength = control.maxLength;
   if (control.localName === "input" && control.pattern && !schema.pattern) schema.pattern = `^(?:${control.pattern})$`;

@@ -28,8 +28,6 @@ const submissionTarget = ({ node, element, isForm, buttons }) => {
   const target = /^https?:/i.test(address) ? address.replace(method === "GET" ? /[?#].*$/s : /#.*$/s, "") : "";
   return [method, target.toWellFormed()];
 };
-/** @param {ControlBox} box */
-const boxRole = ({ node, element }) => outlineRole(node, element) || "form";
 /**
  * How to find a form again, see `Action`.
  * @param {ControlBox} box
@@ -37,9 +35,9 @@ const boxRole = ({ node, element }) => outlineRole(node, element) || "form";
  * @param {string[]} frame
  */
 const locatorOf = (box, all, frame) => {
-  const [role, name] = [boxRole(box), authorName(box.node, boxRole(box))];
-  const same = all.filter((one) => boxRole(one) === role && authorName(one.node, role) === name);
-  return { role, name, nth: same.indexOf(box), xpath: fullPathOf(box.node), css: stableSelector(box.node), frame };
+  const { node, role, name } = box;
+  const same = all.filter((one) => one.role === role && one.name === name);
+  return { role, name, nth: same.indexOf(box), xpath: fullPathOf(node), css: stableSelector(node), frame };
 };
 
 /**
@@ -72,7 +70,8 @@ const pageTools = () =>
       for (const box of boxes) {
         const [name, text] = ["toolname", "tooldescription"].map((attribute) => box.element.getAttribute(attribute));
         if (!box.isForm || !name || !text) continue;
-        const tool = declared.find((one) => one.name === name && one.description === toolText(text, MAX_TOOL_TEXT) && !formOf.has(one));
+        const description = toolText(text, MAX_TOOL_TEXT);
+        const tool = declared.find((one) => one.name === name && one.description === description && !formOf.has(one));
         if (tool) formOf.set(tool, box);
         if (tool || !isNative(contextGetter) || !win.isSecureContext) ofAttributes.add(box);
       }
@@ -83,7 +82,8 @@ const pageTools = () =>
         const source = box && tool.source === "script" ? "form" : tool.source;
         const element = box ? locatorOf(box, boxes, frame) : null;
         const autosubmit = box?.element.hasAttribute("toolautosubmit") ?? false;
-        add({ name, title, description, source, origin, url, element, method, target, autosubmit, ...hints, readOnly: hints.readOnly || method === "GET" }, schema, isCut);
+        const more = { element, method, target, autosubmit, ...hints, readOnly: hints.readOnly || method === "GET" };
+        add({ name, title, description, source, origin, url, ...more }, schema, isCut);
       }
       const modal = boxes.length > 0 ? modalOf(doc) : null;
       const matched = new Set(formOf.values());
@@ -91,25 +91,25 @@ const pageTools = () =>
         if (matched.has(box)) continue;
         const isDeclared = ofAttributes.has(box);
         if (!isDeclared && !isUsableForm(box, modal)) continue;
-        const role = boxRole(box);
         const [method, target] = submissionTarget(box);
-        const more = {
+        const common = {
           origin, url, element: locatorOf(box, boxes, frame), method, target, untrusted: false, consequential: false,
           autosubmit: isDeclared && box.element.hasAttribute("toolautosubmit"), readOnly: method === "GET",
         };
         if (isDeclared) {
-          const [name, text] = ["toolname", "tooldescription"].map((attribute) => box.element.getAttribute(attribute));
+          const name = toolText(box.element.getAttribute("toolname"), MAX_TOOL_NAME);
+          const description = toolText(box.element.getAttribute("tooldescription"), MAX_TOOL_TEXT);
           taken.add(name);
-          add({ name: toolText(name, MAX_TOOL_NAME), title: "", description: toolText(text, MAX_TOOL_TEXT), source: "form", ...more }, inputSchema(box));
+          add({ name, title: "", description, source: "form", ...common }, inputSchema(box));
           continue;
         }
-        const [title = "", ...others] = purposesOf(box, role);
-        const description = describedText(box.element) || others.join(". ");
-        const stem = identifierOf(title) || identifierOf(target.replace(/^.*\//s, "")) || (role === "search" ? "search" : "form");
+        const [title, more] = purposeOf(box);
+        const description = describedText(box.element) || more;
+        const stem = identifierOf(title) || identifierOf(target.replace(/^.*\//s, "")) || (box.role === "search" ? "search" : "form");
         let name = stem;
         for (let n = 2; taken.has(name); n++) name = `${stem}_${n}`;
         taken.add(name);
-        add({ name, title, description, source: "inferred", ...more }, inputSchema(box));
+        add({ name, title, description, source: "inferred", ...common }, inputSchema(box));
       }
     }
     return { tools: tools.slice(0, MAX_TOOLS), toolsCut: Math.max(0, tools.length - MAX_TOOLS) + restlessTools, schemasCut };
@@ -125,7 +125,7 @@ const pageTools = () =>
 const findBox = ({ role, name, nth, xpath, css, frame }) => {
   const { doc } = followFrames(frame);
   const boxes = doc ? controlBoxes(doc) : [];
-  const same = boxes.filter((box) => boxRole(box) === role && authorName(box.node, role) === name);
+  const same = boxes.filter((box) => box.role === role && box.name === name);
   const node = doc && resolve(xpath, doc);
   return same.find((box) => box.node === node) ?? boxes.find((box) => css && stableSelector(box.node) === css) ?? same[nth];
 };
@@ -149,8 +149,9 @@ const setProperty = (controls, value) => {
     if (unknown !== undefined) return `no choice ${squeeze(unknown)}`;
   }
   if (CHOICES.has(control.type)) {
-    const isAny = control.type === "checkbox";
-    for (const one of controls) if (isAny ? one.checked !== wanted.includes(one.value) : one.value === wanted[0] && !one.checked) press(one);
+    const isWanted = (/** @type {any} */ one) => wanted.includes(one.value);
+    // A radio button that is not wanted goes off by itself.
+    for (const one of controls) if (one.checked !== isWanted(one) && (one.type === "checkbox" || isWanted(one))) press(one);
     return "";
   }
   control.focus({ preventScroll: true });

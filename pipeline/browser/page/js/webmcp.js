@@ -5,7 +5,8 @@ const MAX_TOOL_TEXT = 2_000; // characters of a description
 const MAX_TOOL_NAME = 128; // the limit of WebMCP
 const MAX_SCHEMA = 65_536; // characters of one schema
 const MAX_SCHEMA_DEPTH = 64;
-const MAX_REGISTRATIONS = 5; // of one name since the last action; a page that goes on registers in a loop
+const MAX_REGISTRATIONS = 5; // of one name since an action began; a page that goes on registers in a loop
+const MIN_CHAIN = 3; // timers, each set by the one before, that count as an interval
 const TOOLS_MS = 1_000; // a polyfill that takes longer has no tools
 const ANY_SCHEMA = '{"type":"object"}'; // stands for a schema that is missing, too large, or no object
 
@@ -16,19 +17,27 @@ const hasWebMcp = isNative(contextGetter) && isNative(nativeGetTools);
 
 /** Number of registrations since an action began, by name of the tool. @type {Map<string, [since: number, count: number]>} */
 const registrations = lasting(new Map());
+/** Names that are registered again and again: it is chance whether the document has them. @type {Set<string>} */
+const restlessNames = lasting(new Set());
+/** @param {string} name */
+const noteRegistration = (name) => {
+  const [since, count] = registrations.get(name) ?? [0, 0];
+  const isRecurring = activity.isInterval || activity.nesting >= MIN_CHAIN;
+  const again = since === activity.actionStart || isRecurring ? count + 1 : 1;
+  if (again > (isRecurring ? 1 : MAX_REGISTRATIONS)) restlessNames.add(name);
+  if (registrations.size < MAX_KNOWN || count > 0) registrations.set(name, [activity.actionStart, again]);
+};
 if (hasWebMcp && isNative(modelContext.registerTool)) {
   const nativeRegister = modelContext.registerTool;
   modelContext.registerTool = function registerTool(/** @type {any} */ tool) {
-    const name = tool !== null && typeof tool === "object" ? readProperty(tool, "name")?.value : "";
-    const [since, count] = registrations.get(name) ?? [0, 0];
-    registrations.set(name, [activity.actionStart, since === activity.actionStart ? count + 1 : 1]);
+    noteRegistration(tool !== null && typeof tool === "object" ? readProperty(tool, "name")?.value : "");
     return apply(nativeRegister, this, /** @type {any} */ (arguments));
   };
 }
 /** Whether scripts of this document may have registered tools with the browser. */
 const mayRegister = () => !window[KEY].knowsListeners || registrations.size > 0;
-/** Whether this document registers a tool again and again, so that it is chance whether it has it. @param {string} name */
-const isRestless = (name) => (registrations.get(name)?.[1] ?? 0) > MAX_REGISTRATIONS;
+/** @param {string} name */
+const isRestless = (name) => restlessNames.has(name);
 
 /**
  * The documents of this page that can be read from here, with the XPaths of the frames that lead to them.
@@ -51,7 +60,10 @@ const fullPathOf = (node) => {
 };
 
 /** A tool that a document declares, as it was read. */
-/** @typedef {{ win: any, source: "script" | "polyfill", name: string, title: string, description: string, schema: string, isCut: boolean, hints: any }} Declared */
+/**
+ * @typedef {{ win: any, source: "script" | "polyfill", name: string, title: string, description: string, schema: string,
+ *   isCut: boolean, hints: any }} Declared
+ */
 
 /** Declared tools of this document and of the frames of its origin, as of the last call of `gatherTools`. @type {Declared[]} */
 let declaredTools = [];
@@ -134,19 +146,41 @@ const toolText = (text, limit) => squeeze(typeof text === "string" ? text.slice(
  */
 const readTool = (tool, source, win) => {
   const [schema, isCut] = schemaText(tool.inputSchema);
-  const { readOnlyHint, untrustedContentHint, consequentialHint } = tool.annotations ?? {};
+  const hint = (/** @type {string} */ name) => tool.annotations?.[`${name}Hint`] === true;
   return {
     win: source === "script" ? tool.window : win, source, name: toolText(tool.name, MAX_TOOL_NAME), title: toolText(tool.title),
     description: toolText(tool.description, MAX_TOOL_TEXT), schema, isCut,
-    hints: { readOnly: readOnlyHint === true, untrusted: untrustedContentHint === true, consequential: consequentialHint === true },
+    hints: { readOnly: hint("readOnly"), untrusted: hint("untrustedContent"), consequential: hint("consequential") },
   };
 };
+/** Forms whose tools the browser did not list after frames were drawn. @type {WeakSet<Element>} */
+const refusedForms = lasting(new WeakSet());
+/**
+ * Forms with the attributes of a tool that was not found.
+ * @param {any[]} windows
+ * @param {Declared[]} found
+ */
+const unlistedForms = (windows, found) =>
+  windows.flatMap((win) => inAllRoots(win.document, "form[toolname][tooldescription]")).filter((form) => {
+    const name = Element.prototype.getAttribute.call(form, "toolname");
+    return !refusedForms.has(form) && !found.some((tool) => tool.name === name && tool.win.document === form.ownerDocument);
+  });
 /**
  * Read the tools that this document and the frames of its origin declare. A polyfill that also lists the browser's tools
  * adds none.
  */
 const gatherTools = async () => {
   const windows = withNatives(() => Array.from(documentsOf(window), ([doc]) => doc.defaultView));
+  await readDeclared(windows);
+  const late = hasWebMcp ? withNatives(() => unlistedForms(windows, declaredTools)) : [];
+  if (late.length === 0) return;
+  await nextFrame(); // the browser registers a form when it is drawn next
+  await nextFrame();
+  await readDeclared(windows);
+  withNatives(() => unlistedForms(windows, declaredTools).forEach((form) => refusedForms.add(form)));
+};
+/** @param {any[]} windows */
+const readDeclared = async (windows) => {
   /** @type {Declared[]} */
   const found = [];
   let restless = 0;
@@ -171,4 +205,5 @@ const gatherTools = async () => {
   restlessTools = restless;
 };
 /** What tells apart two contents of the document that differ only in the tools that scripts registered. */
-const toolsState = () => declaredTools.map(({ name, description, schema }) => `${name}\n${description}\n${schema}`).sort().join("\n");
+const toolsState = () =>
+  declaredTools.map(({ name, description, schema }) => `${name}\n${description}\n${schema}`).sort().join("\n");
