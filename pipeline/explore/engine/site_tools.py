@@ -42,9 +42,10 @@ def site_tools(
             key = _without_place(tool)
             first.setdefault(key, tool)
             having.setdefault(key, {})[state] = None
-        for name, count in (("cut", snapshot.tools_cut), ("schemas_cut", snapshot.schemas_cut)):
-            if count:
-                counters[f"tools/{name}"] += count
+        if snapshot.tools_cut:
+            counters["tools/cut"] += snapshot.tools_cut
+        if snapshot.schemas_cut:
+            counters["tools/schemas_cut"] += snapshot.schemas_cut
     tools = (_tool(tool, tuple(having[key])) for key, tool in first.items())
     return {tool.id: tool for tool in tools}
 
