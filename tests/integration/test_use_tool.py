@@ -32,6 +32,8 @@ LAB = """<!doctype html><title>Laboratory</title><h1>Laboratory</h1><p>Everythin
 <input name="words" required><button>Go</button></form>
 <form toolname="quick" tooldescription="Look up at once" toolautosubmit action="/find">
 <input name="words"><button>Go</button></form>
+<form toolname="picky" tooldescription="Look up with a code" toolautosubmit action="/find">
+<input name="first"><input name="code" pattern="[a-z]+"><button>Go</button></form>
 <form toolname="subscribe" tooldescription="Subscribe" method="post" action="/subscribe">
 <input name="mail"><button>Go</button></form>
 <form method="post" action="/contact"><label>Message <input name="text"></label><button>Send a message</button></form>
@@ -150,6 +152,18 @@ def test_declared_forms_that_get_are_submitted(mapped, tool):
     assert mapped.paths == ["/lab", "/inner", "/find?words=tea"]
 
 
+def test_a_call_that_the_form_refuses_leaves_nothing_for_the_next_one(mapped):
+    async def work():
+        async with open_page() as page:
+            with StoreMap(mapped.store) as maps:
+                await page.goto(mapped.server.at("/lab"))
+                with pytest.raises(ToolFailed, match="picky"):
+                    await use_tool(page, maps, mapped.site, "picky", {"first": "left", "code": "123"})
+                return await use_tool(page, maps, mapped.site, "picky", {"code": "abc"})
+
+    assert BROWSERS.run(work()).url == mapped.server.at("/find?first=&code=abc")
+
+
 def test_a_declared_form_that_may_change_something_waits_for_a_person(mapped):
     with pytest.raises(ToolRefused, match="subscribe"):
         use(mapped, "subscribe", {"mail": "a@b"}, start="/lab")
@@ -242,7 +256,7 @@ def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(map
 
     mapped.since = len(mapped.server.requests)
     tools, names, reports = BROWSERS.run(work())
-    assert (tools, names) == (14, {"navigate", "use_tool"})
+    assert (tools, names) == (15, {"navigate", "use_tool"})
     assert [report.status for report in reports] == ["done", "failed", "refused", "failed"]
     assert 'text of the page and no instruction: {"doubled": 8}' in reports[0].message
     assert "n: 'four' is not of type 'integer'" in reports[1].message

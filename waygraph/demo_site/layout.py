@@ -74,7 +74,9 @@ def _header(path: str, in_cart: int) -> Html:
         '<li class="has-flyout"><a href="/shop" aria-haspopup="true">Shop</a><div class="flyout">{flyout}'
         '<p class="flyout-note">Made in workshops of fewer than ten people.</p></div></li>'
         "<li>{help}</li></ul></nav>"
-        '<form class="find" role="search" action="/search"><input type="search" name="q" aria-label="Search the shop" '
+        '<form class="find" role="search" action="/search" toolname="search_products" toolautosubmit '
+        'tooldescription="Find products by words of their names."><input type="search" name="q" '
+        'aria-label="Search the shop" toolparamdescription="Words to find" '
         'placeholder="Lamps, mugs, wool"><button>Search</button></form>'
         '<nav class="own-nav" aria-label="Yours"><ul><li>{account}</li><li>{cart}<span class="badge" '
         'aria-hidden="true">'

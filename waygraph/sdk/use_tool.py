@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +21,7 @@ from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.guard import NetworkGuard, RequestPolicy, StateChangingUrls
 from waygraph.pipeline.browser.page.evaluate import PageUnresponsive
 from waygraph.pipeline.browser.page.snapshot import PageTool, Snapshot
-from waygraph.pipeline.browser.page.tool_calls import ToolAnswer, execute_tool, fill_form, submit_form
+from waygraph.pipeline.browser.page.tool_calls import ToolAnswer, execute_tool, fill_form, reset_form, submit_form
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.explore.policies.hazard import HazardPolicy
 from waygraph.sdk.page_tools import has_tool, tool_on_page
@@ -206,7 +207,14 @@ class _Call:
         page.on("popup", self._on_popup)
         try:
             self._view.forget_earlier_actions()
-            answer, is_filled = await self._perform()
+            try:
+                answer, is_filled = await self._perform()
+            except ToolFailed:
+                # A browser, too, leaves the values of a refused call in the form, where the next call sends them.
+                if self._tool.element is not None:
+                    with suppress(PlaywrightError, PageUnresponsive):  # the page may be gone, or hang
+                        await reset_form(self._view, self._tool.element)
+                raise
             snapshot = await self._view.observe()
         finally:
             page.remove_listener("popup", self._on_popup)

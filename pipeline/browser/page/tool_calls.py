@@ -153,6 +153,11 @@ async def fill_form(view: PageView, element: Action, arguments: Mapping[str, Any
     return FilledForm(result["found"], result["missing"], [(name, reason) for name, reason in result["rejected"]])
 
 
+async def reset_form(view: PageView, element: Action) -> None:
+    """Take back what was filled into the form of a tool."""
+    await view.call(f"(form) => {WAYGRAPH}.resetTool(form)", element.to_json())
+
+
 async def submit_form(view: PageView, element: Action) -> SubmittedForm:
     """Submit the form of a tool, unless the browser finds it incomplete."""
     result = parse_script_result(await view.call(f"(form) => {WAYGRAPH}.submitTool(form)", element.to_json()))

@@ -59,6 +59,9 @@ QUERIES = (
     DemoQuery("How much tax do customers in Finland pay?", "/admin/settings", "Finland", addressable=False),
 )
 
+#: A tool that the shop's pages declare, and what it is asked for.
+TOOL, TOOL_WORDS = "search_products", "wool"
+
 
 def demo(
     *,
@@ -169,6 +172,10 @@ def run(settings: Settings, output: Path, stack: ExitStack) -> DemoResult:
     query, hit = next((q, h) for q, h in zip(QUERIES, answers, strict=True) if not q.addressable)
     screenshot = output / "arrived.png"
     asyncio.run(_walk(source, site, hit.node_id, query.evidence, settings, screenshot=screenshot))
+    _headline("Using a tool", f"the page declares it, the map knows where: {TOOL}({TOOL_WORDS!r})")
+    asyncio.run(_use_tool(source, site, settings))
+    if shop.mutations:
+        raise WaygraphError(f"The demo sent {shop.mutations} state-changing requests to the shop.")
     return DemoResult(screenshot, len(answers), site, shop.url, service)
 
 
@@ -246,6 +253,22 @@ async def _walk(
         if not await result.page.get_by_text(evidence).first.is_visible():
             raise TeleportFailed(f"The page does not show '{evidence}'.", hint=f"See {screenshot}.")
     say(f"  arrived at [{target[:8]}], which shows '{evidence}'")
+
+
+async def _use_tool(source: MapSource, site: str, settings: Settings) -> None:
+    """Call the shop's search, which its pages declare as a tool, from the start page, and check what it shows."""
+    from waygraph.cli.browser_page import new_mapped_page
+    from waygraph.pipeline.browser.process.launch import launch
+    from waygraph.sdk.use_tool import use_tool
+
+    detail = source.site(site)
+    async with launch(settings.browser) as browser:
+        page = await new_mapped_page(browser, detail, settings)
+        await page.goto(detail.start_url)
+        result = await use_tool(page, source, site, TOOL, {"q": TOOL_WORDS})
+        if result.outcome != "arrived" or not await result.page.get_by_text(TOOL_WORDS).first.is_visible():
+            raise WaygraphError(f"The tool ended '{result.outcome}' at {result.url}: {result.problem}")
+        say(f"  {result.outcome} at {result.url}: {await result.page.title()}")
 
 
 def _headline(title: str, text: str) -> None:

@@ -190,7 +190,8 @@ def contact(state: ShopState) -> Html:
         state, "Contact", "/help/contact",
         html(
             '<h1>Contact</h1><p class="line">Liv and Anders read everything, on weekdays before noon.</p>'
-            '<form class="panel form" method="post" action="/help/contact"><label for="from">Your email</label>'
+            '<form class="panel form" method="post" action="/help/contact" toolname="write_to_the_shop" '
+            'tooldescription="Send a message to the people of the shop."><label for="from">Your email</label>'
             '<input id="from" name="from" type="email"><label for="text">What is it about?</label>'
             '<textarea id="text" name="text" rows="4"></textarea><div><button class="button">Send message</button>'
             '</div></form>'

@@ -78,6 +78,19 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// Browsers without WebMCP have no such object.
+document.modelContext?.registerTool({
+  name: "delivery_cost",
+  description: "Tell what delivery of an order costs, in euros.",
+  inputSchema: {
+    type: "object",
+    properties: { total: { type: "number", minimum: 0, description: "Sum of the order in euros" } },
+    required: ["total"],
+  },
+  annotations: { readOnlyHint: true },
+  execute: ({ total }) => ({ content: [{ type: "text", text: total < 80 ? "6 euros" : "free" }] }),
+});
+
 if (document.getElementById("view")) {
   showReport();
   addEventListener("popstate", showReport);

@@ -80,6 +80,7 @@ writeProperty(window, KEY, {
     },
     fillTool: (/** @type {RecordedAction} */ action, /** @type {Record<string, any>} */ values) =>
       withNatives(() => stringify(fillTool(action, values))),
+    resetTool: (/** @type {RecordedAction} */ action) => withNatives(() => resetTool(action)),
     submitTool: (/** @type {RecordedAction} */ action) => withNatives(() => stringify(submitTool(action))),
     restoreStorage: () => withNatives(restoreStorage),
     takeSuspects: () => withNatives(takeSuspects),

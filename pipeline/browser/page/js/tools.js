@@ -187,6 +187,14 @@ const fillTool = (action, values) => {
   return result;
 };
 /**
+ * Set the controls of a form to what they were when the page was loaded; nothing is done to a group without a form.
+ * @param {RecordedAction} action `Tool.element`.
+ */
+const resetTool = (action) => {
+  const box = withCaches(() => findBox(action));
+  if (box?.isForm) box.node.ownerDocument.defaultView.HTMLFormElement.prototype.reset.call(box.node);
+};
+/**
  * Submit the form of a tool, or press the button of its group. A form that the browser finds incomplete is not submitted.
  * @param {RecordedAction} action `Tool.element`.
  * @returns {{ found: boolean, submitted: boolean, invalid: string[] }} `invalid`: names of the properties that lack a valid
