@@ -36,7 +36,7 @@ PAGES = {
 
 
 def export(capture):
-    return json.dumps(to_json(capture.site, 1, capture.graph, leads=capture.leads), sort_keys=True)
+    return json.dumps(to_json(capture.site, 1, capture.graph, leads=capture.leads, tools=capture.tools), sort_keys=True)
 
 
 async def run(url, journal, *, stop_after=None):
@@ -73,6 +73,7 @@ def test_run_stopped_twice_gives_the_map_of_an_uninterrupted_run(tmp_path):
     assert second.report.partial
     assert not last.report.partial
     assert export(last) == export(whole)
+    assert len(whole.tools) == len(PAGES)
     assert {node.depth for node in whole.graph.nodes.values()} == {0, 1, 2}
     assert last.report.skips
     assert sorted(last.report.skips, key=str) == sorted(whole.report.skips, key=str)

@@ -5,11 +5,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.blobs import MemoryBlobs
 from tests.exploring import explore
 from tests.sites.declared_tools import AFTER_A_CLICK, PAGES, TOOLS
 from tests.sites.server import FixtureServer
+from waygraph.core.settings import ExploreSettings
 from waygraph.index.graph import tool_id
 from waygraph.index.graph.export import to_json
+from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.sample import plan_refresh
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +96,22 @@ def test_two_workers_find_the_same_tools_as_one(capture, site):
         return to_json("site", 1, one.graph, tools=one.tools, leads=one.leads, recognition=one.recognition)
 
     assert exported(again) == exported(capture)
+
+
+def test_a_refresh_keeps_the_tools_of_states_that_it_does_not_visit():
+    paths = [f"/{n}" for n in range(5)]
+    pages = {
+        path: f"<title>{path}</title><h1>{path}</h1><form><input name=a><button>Send</button></form>" for path in paths
+    }
+    links = "".join(f"<a href={path}>Page {path}</a>" for path in paths)
+    blobs = MemoryBlobs()
+    with FixtureServer({"/": f"<title>Home</title>{links}", **pages}) as site:
+        before = explore(site.url, depth=1, blobs=blobs)
+        record = ExplorationRecord.parse(blobs[before.report.record])
+        plan = plan_refresh(record, share=0.1, budget_ms=1e9, seed="1")
+        policy = ExploreSettings().url_policy
+        prior = PriorExploration(record, plan, url_policy=policy, grace=0, name="tools")
+        after = explore(site.url, depth=1, blobs=blobs, prior=prior)
+    assert after.report.counters["refresh/recalled_loads"] > 0
+    assert len(before.tools) == len(paths)
+    assert after.tools == before.tools
