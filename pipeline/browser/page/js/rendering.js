@@ -44,6 +44,7 @@ let hasEditable = null;
  * @returns {T}
  */
 const withCaches = (work) => {
+  if (styles) return work(); // the caches of the work around it
   styles = new Map();
   ownedByRoot = new WeakMap();
   generating = new WeakMap();

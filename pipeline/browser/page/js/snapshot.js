@@ -66,7 +66,7 @@ const NO_LINKS = { links: [], linksCut: 0 };
 /** @param {SnapshotOptions} options */
 const snapshot = (options) => {
   const start = now();
-  const pass = passOverPage(options);
+  const [pass, tools] = withCaches(() => [passOverPage(options), pageTools()]);
   const banner = bannerOf(pass.candidates, pass.elements);
   if (!options.outline) addRows(pass);
   const outline = options.outline ? withCaches(() => outlineOf(pass)) : []; // first: it adds the places of frames
@@ -86,7 +86,7 @@ const snapshot = (options) => {
     ...(options.outline ? NO_LINKS : otherLinks(pass)),
     linkedData: linkedData(),
     ownLists: ownLists(),
-    ...pageTools(),
+    ...tools,
     outline,
     view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,
