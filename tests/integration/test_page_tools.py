@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.browsers import BROWSERS
 from tests.integration.test_page_script import guarded_page, look
@@ -48,6 +49,16 @@ def test_the_inferred_schema_of_a_form_is_that_of_the_browser(form, schemas):
     inferred = shape(json.loads(tool.schema))
     assert set(inferred) - set(shape(derived)) == DIFFERENCES.get(form, set())
     assert {name: inferred.get(name) for name in derived["properties"]} == shape(derived)
+
+
+def test_the_schemas_that_the_browser_derives_are_kept_as_valid_json_schema_with_anchored_patterns(schemas):
+    properties = [given for derived, _ in schemas.values() for given in derived["properties"].values()]
+    for derived, _ in schemas.values():
+        Draft202012Validator.check_schema(derived)
+    assert not [each for each in properties if each.get("format", "").startswith("^")]
+    patterns = [each["pattern"] for each in properties if "pattern" in each]
+    assert patterns
+    assert all(each.startswith("^") and each.endswith("$") for each in patterns)
 
 
 def test_there_are_forty_forms():

@@ -83,7 +83,7 @@ const pageTools = () =>
         const element = box ? locatorOf(box, boxes, frame) : null;
         const autosubmit = box?.element.hasAttribute("toolautosubmit") ?? false;
         const more = { element, method, target, autosubmit, ...hints, readOnly: hints.readOnly || method === "GET" };
-        add({ name, title, description, source, origin, url, ...more }, schema, isCut);
+        add({ name, title, description, source, origin, url, ...more }, source === "form" ? mendedFormSchema(schema) : schema, isCut);
       }
       const modal = boxes.length > 0 ? modalOf(doc) : null;
       const matched = new Set(formOf.values());

@@ -126,6 +126,22 @@ const schemaText = (given) => {
   }
   return [ANY_SCHEMA, true];
 };
+/**
+ * The browser's schema of a form as JSON Schema means it: it writes regular expressions under `format` and without the anchors
+ * that HTML implies, and a list without options as a choice among none.
+ * @param {string} text
+ */
+const mendedFormSchema = (text) => {
+  const schema = JSON.parse(text);
+  for (const property of Object.values(schema.properties ?? {})) {
+    for (const one of [property, property.items].filter((each) => each !== null && typeof each === "object")) {
+      if (one.pattern) one.pattern = `^(?:${one.pattern})$`;
+      if (one.format?.startsWith("^")) [one.pattern, one.format] = [one.format, undefined];
+      if (one.anyOf?.length === 0) one.anyOf = one.enum = undefined;
+    }
+  }
+  return /** @type {string} */ (stringify(schema));
+};
 /** How deeply JSON is nested. @param {string} text */
 const nesting = (text) => {
   let depth = 0;
