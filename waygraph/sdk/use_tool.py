@@ -18,20 +18,19 @@ from waygraph.core.errors import TeleportFailed, ToolChanged, ToolFailed, ToolRe
 from waygraph.core.schemas import ToolModel
 from waygraph.core.settings import BrowserSettings
 from waygraph.index.graph import BlockedRequest
-from waygraph.pipeline.browser.guard import NetworkGuard, RequestPolicy, StateChangingUrls
 from waygraph.pipeline.browser.page.evaluate import PageUnresponsive
 from waygraph.pipeline.browser.page.snapshot import PageTool, Snapshot
 from waygraph.pipeline.browser.page.tool_calls import ToolAnswer, execute_tool, fill_form, reset_form, submit_form
 from waygraph.pipeline.browser.page.view import PageView
-from waygraph.pipeline.explore.policies.hazard import HazardPolicy
 from waygraph.sdk.page_tools import has_tool, tool_on_page
 from waygraph.sdk.state_recognition import StateRecognizer
 from waygraph.sdk.teleport import snapshot_options_of_map, teleport
+from waygraph.sdk.tool_guard import CallGuard, names_change
 from waygraph.sdk.tool_lookup import check_arguments, tool_called
 from waygraph.sdk.tool_result import ToolOutcome, ToolResult
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession, Page
+    from playwright.async_api import Page
     from playwright.sync_api import Page as SyncPage
 
     from waygraph.client.map_source import AsyncMapSource, MapSource
@@ -48,10 +47,6 @@ MAX_ANSWER = 100_000
 _LOOK_S, _AFTER_STOP_S = 0.1, 1.0
 #: Most requests in a message.
 _MAX_REQUESTS = 5
-#: Kinds of stopped requests that a page sends by itself: reports of its use.
-_BY_ITSELF = frozenset({"ping", "cspviolationreport", "unguarded"})
-
-_HAZARDS = HazardPolicy(follows_items=True)
 
 
 async def use_tool(
@@ -139,7 +134,7 @@ async def use_tool(
                     f"No page with the tool '{found.name}' was reached: {walked.problem}", hint="Refresh the map."
                 )
         shown = tool_on_page(snapshot, found)
-        call = _Call(view, shown, arguments, is_enforced=found.read_only or not allow_changes, timeout_s=timeout_s)
+        call = _Call(view, shown, arguments, is_enforced=_only_reads(found) or not allow_changes, timeout_s=timeout_s)
         return await call.run(snapshot, StateRecognizer(maps, detail.site))
     finally:
         view.detach()
@@ -161,11 +156,14 @@ def use_tool_sync(
 
 
 def _check_allowed(tool: ToolModel, *, allow_changes: bool) -> None:
-    hazard = _HAZARDS.refuse_url(tool.target) if tool.target else None
-    if allow_changes or (tool.read_only and hazard is None):
+    if allow_changes or _only_reads(tool):
         return
     why = f"its form is sent to {tool.target}" if tool.target else "it does not say that it only reads"
     raise ToolRefused(f"The tool '{tool.name}' may change something: {why}.", hint="Pass allow_changes=True.")
+
+
+def _only_reads(tool: ToolModel) -> bool:
+    return tool.read_only and not (tool.target and names_change(tool.target))
 
 
 class _Call:
@@ -192,20 +190,13 @@ class _Call:
         self._tool = tool
         self._arguments = arguments
         self._timeout_s = timeout_s
-        hazards = StateChangingUrls(lambda url: _HAZARDS.refuse_url(url) is not None)
-        policy = RequestPolicy(mode="guard" if is_enforced else "observe", state_changing_urls=hazards)
-        self._guard = NetworkGuard(lambda _url: None, request_policy=policy)
-        self._stopped: list[BlockedRequest] = []
-        self._sent: list[BlockedRequest] = []
-        self._sessions: list[tuple[Page, CDPSession]] = []
-        self._attaching: list[asyncio.Future[None]] = []
+        self._guard = CallGuard(view.page, is_enforced=is_enforced)
 
     async def run(self, before: Snapshot, recognizer: StateRecognizer) -> ToolResult:
-        page = self._view.page
-        self._view.on_settled = self._guard.end_visit
-        self._sessions.append((page, await self._guard.attach(page)))
-        page.on("popup", self._on_popup)
+        guard = self._guard
+        self._view.on_settled = guard.end_visit
         try:
+            await guard.attach()
             self._view.forget_earlier_actions()
             try:
                 answer, is_filled = await self._perform()
@@ -217,11 +208,7 @@ class _Call:
                 raise
             snapshot = await self._view.observe()
         finally:
-            page.remove_listener("popup", self._on_popup)
-            await asyncio.gather(*self._attaching)
-            for guarded, session in self._sessions:
-                await self._guard.detach(guarded, session)
-            self._take_stopped()
+            await guard.detach()
         popup = await self._view.take_popup(snapshot)
         view = self._view if popup is None else self._view.of_tab(popup)
         try:
@@ -231,7 +218,7 @@ class _Call:
         finally:
             if popup is not None:
                 view.detach()
-        stopped = tuple(each for each in self._stopped if each.kind not in _BY_ITSELF)
+        stopped = guard.take()
         outcome: ToolOutcome = "answered" if answer is not None and answer.answer else "arrived"
         if snapshot.raw_url != before.raw_url:
             outcome = "arrived"
@@ -243,19 +230,10 @@ class _Call:
             url=view.page.url,
             tools=tuple(tool.name for tool in snapshot.tools),
             stopped=stopped,
-            sent=tuple(self._sent),
+            sent=tuple(guard.sent),
             problem=_problem(answer, stopped),
             page=view.page,
         )
-
-    def _on_popup(self, tab: Page) -> None:
-        self._attaching.append(asyncio.ensure_future(self._guard_tab(tab)))
-
-    async def _guard_tab(self, tab: Page) -> None:
-        try:
-            self._sessions.append((tab, await self._guard.attach(tab)))
-        except PlaywrightError as error:
-            log.info("use_tool/tab_gone %s: %s", tab.url, error)
 
     async def _perform(self) -> tuple[ToolAnswer | None, bool]:
         """Call the tool; return its answer, if it gives one, and whether its form waits for a person."""
@@ -285,7 +263,7 @@ class _Call:
         except PlaywrightError:
             return None  # the document was replaced
         if answer is not None and answer.error:
-            if self._relevant_stopped():
+            if self._guard.take():
                 return answer  # it fails because a request of it was stopped
             raise ToolFailed(f"The tool '{tool.name}' failed: {answer.error}", hint="Check the arguments.")
         return answer
@@ -297,7 +275,7 @@ class _Call:
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=_LOOK_S)
-                if not stopped_at and self._relevant_stopped():
+                if not stopped_at and self._guard.take():
                     stopped_at = time.monotonic()
                 if stopped_at and time.monotonic() - stopped_at > _AFTER_STOP_S and not task.done():
                     return None
@@ -332,15 +310,6 @@ class _Call:
         if not submitted.submitted:
             raise ToolChanged(f"The form of '{tool.name}' is gone since it was filled.", hint="Call the tool again.")
         return True
-
-    def _relevant_stopped(self) -> bool:
-        self._take_stopped()
-        return any(each.kind not in _BY_ITSELF for each in self._stopped)
-
-    def _take_stopped(self) -> None:
-        taken = self._guard.take_stopped()
-        self._stopped += taken.blocked
-        self._sent += taken.observed
 
 
 def _parsed(answer: str) -> Any:  # noqa: ANN401 - JSON
