@@ -9,38 +9,56 @@ from typing import Any
 from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.evaluate import parse_script_result
 from waygraph.pipeline.browser.page.script import WAYGRAPH
+from waygraph.pipeline.browser.page.snapshot import PageTool
 from waygraph.pipeline.browser.page.view import PageView
+
+#: The windows of a page that can be read from its main one.
+_WINDOWS = """function windows(win) {
+  const found = [win];
+  for (let i = 0; i < win.frames.length; i++) {
+    try { if (win.frames[i].document) found.push(...windows(win.frames[i])); } catch {}
+  }
+  return found;
+}"""
 
 #: Calls a declared tool. Frames of the page's origin are included; the browser's own object lists their tools, a
 #: polyfill's only those of its document. The browser takes an object as input, polyfills JSON.
-_EXECUTE = """async ({name, description, inFrame, input, limit}) => {
-  const windows = (win) => {
-    const found = [win];
-    for (let i = 0; i < win.frames.length; i++) {
-      try { if (win.frames[i].document) found.push(...windows(win.frames[i])); } catch {}
-    }
-    return found;
+_EXECUTE = (
+    """async ({name, description, frames, input, limit, timeout}) => {
+  const squeezed = (text) => String(text ?? "").replace(/\\s+/g, " ").trim();
+  const isIn = (win) => {
+    if (!frames) return win === window;
+    try { return win !== window && frames.includes(win.location.href); } catch { return false; }
   };
+  const windows = """
+    + _WINDOWS
+    + """;
   for (const win of windows(window)) {
     for (const context of new Set([win.document.modelContext, win.navigator.modelContext])) {
       if (typeof context?.getTools !== "function" || typeof context.executeTool !== "function") continue;
-      const named = Array.from(await context.getTools()).filter((tool) => tool.name === name
-        && ((tool.window ?? win) !== window) === inFrame);
-      const squeezed = (text) => String(text ?? "").replace(/\\s+/g, " ").trim();
-      const tool = named.find((one) => squeezed(one.description).startsWith(description.slice(0, 100))) ?? named[0];
+      let tools = [];
+      try { tools = Array.from(await context.getTools()); } catch {}  // another provider may have the tool
+      const tool = tools.find((one) => one?.name === name && isIn(one.window ?? win)
+        && squeezed(one.description).startsWith(description.slice(0, 100)));
       if (!tool) continue;
       const isNative = Function.prototype.toString.call(context.executeTool).includes("[native code]");
+      const signal = AbortSignal.timeout(timeout);  // a tool that takes it ends with the call
       try {
-        const answer = await context.executeTool(tool, isNative ? input : JSON.stringify(input));
+        const answer = await context.executeTool(tool, isNative ? input : JSON.stringify(input), {signal});
         const text = typeof answer === "string" ? answer : JSON.stringify(answer) ?? "";
         return {found: true, answer: text.slice(0, limit).toWellFormed(), isCut: text.length > limit};
       } catch (error) {
+        if (signal.aborted) return {found: true, isLate: true};
         return {found: true, error: String(error?.message ?? error).slice(0, 1000).toWellFormed()};
       }
     }
   }
   return {found: false};
 }"""
+)
+
+#: Time for a tool to end after its time is over, in seconds.
+_ABORT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +75,15 @@ class ToolAnswer:
         What the tool threw; empty if it answered.
     is_cut
         Whether the answer was longer.
+    is_late
+        Whether the tool ended because its time was over.
     """
 
     found: bool
     answer: str = ""
     error: str = ""
     is_cut: bool = False
+    is_late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +107,26 @@ class FilledForm:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedForm:
-    """Whether a form was found and submitted; if it is incomplete, the properties that lack a valid value."""
+    """What became of the submission of a form that was filled.
+
+    Attributes
+    ----------
+    found
+        Whether it is still on the page.
+    submitted
+        Whether it was submitted, or its button pressed.
+    prevented
+        Whether a script took the submission, and the browser sent nothing.
+    leaves
+        Whether the page was being left before: a field had submitted the form by itself, for example.
+    invalid
+        If it is incomplete, the properties that lack a valid value.
+    """
 
     found: bool
     submitted: bool
+    prevented: bool
+    leaves: bool
     invalid: Sequence[str]
 
 
@@ -99,7 +136,7 @@ async def execute_tool(
     description: str,
     arguments: Mapping[str, Any],
     *,
-    in_frame: bool,
+    frame: str,
     timeout_s: float,
     max_chars: int,
 ) -> ToolAnswer:
@@ -112,11 +149,11 @@ async def execute_tool(
     name
         Name of the tool.
     description
-        Its description, by which tools of one name in several frames are told apart.
+        Its description: a tool of another one is not called.
     arguments
         Its input.
-    in_frame
-        Whether a frame of the page declares it, and not the page itself.
+    frame
+        Canonical URL of the frame that declares it; empty: the page itself does.
     timeout_s
         Longest time that the tool may take, in seconds.
     max_chars
@@ -134,22 +171,54 @@ async def execute_tool(
     PlaywrightError
         If the page navigates away.
     """
+    frames = None
+    if frame:
+        urls = await view.call(f"() => ({_WINDOWS})(window).map((one) => one.location.href)", None)
+        frames = [url for url in urls if view.normalize(url) == frame]
     call = {
-        "name": name, "description": description, "inFrame": in_frame, "input": dict(arguments), "limit": max_chars,
+        "name": name, "description": description, "frames": frames, "input": dict(arguments), "limit": max_chars,
+        "timeout": timeout_s * 1000,
     }  # fmt: skip
-    result = await view.call(_EXECUTE, call, timeout_s)
+    result = await view.call(_EXECUTE, call, timeout_s + _ABORT_S)
     return ToolAnswer(
         found=result["found"],
         answer=result.get("answer", ""),
         error=result.get("error", ""),
         is_cut=result.get("isCut", False),
+        is_late=result.get("isLate", False),
     )
 
 
-async def fill_form(view: PageView, element: Action, arguments: Mapping[str, Any]) -> FilledForm:
-    """Fill the controls of a tool's form, as a person would; it is not submitted."""
-    call = f"([form, values]) => {WAYGRAPH}.fillTool(form, values)"
-    result = parse_script_result(await view.call(call, [element.to_json(), dict(arguments)]))
+async def fill_form(view: PageView, tool: PageTool, element: Action, arguments: Mapping[str, Any]) -> FilledForm:
+    """Fill the controls of a tool's form, as a person would; it is not submitted.
+
+    Parameters
+    ----------
+    view
+        The page.
+    tool
+        The tool. A form that is sent elsewhere, or takes other inputs, is not its form.
+    element
+        The tool's form.
+    arguments
+        Its inputs.
+
+    Returns
+    -------
+    FilledForm
+        What became of the values.
+
+    Raises
+    ------
+    PageFailure
+        If the page does not respond.
+    PlaywrightError
+        If the page navigates away.
+    """
+    schema = tool.schema if tool.source == "inferred" and "properties" in tool.schema else ""
+    expected = {"method": tool.method, "target": tool.target, "schema": schema}
+    call = f"([form, values, expected]) => {WAYGRAPH}.fillTool(form, values, expected)"
+    result = parse_script_result(await view.call(call, [element.to_json(), dict(arguments), expected]))
     return FilledForm(result["found"], result["missing"], [(name, reason) for name, reason in result["rejected"]])
 
 
@@ -158,7 +227,8 @@ async def reset_form(view: PageView, element: Action) -> None:
     await view.call(f"(form) => {WAYGRAPH}.resetTool(form)", element.to_json())
 
 
-async def submit_form(view: PageView, element: Action) -> SubmittedForm:
-    """Submit the form of a tool, unless the browser finds it incomplete."""
-    result = parse_script_result(await view.call(f"(form) => {WAYGRAPH}.submitTool(form)", element.to_json()))
-    return SubmittedForm(result["found"], result["submitted"], result["invalid"])
+async def submit_form(view: PageView) -> SubmittedForm:
+    """Submit the form that was filled, unless the browser finds it incomplete, or the page is being left."""
+    # Submissions by scripts begin in a task of their own.
+    call = f"() => new Promise((done) => setTimeout(done)).then(() => {WAYGRAPH}.submitTool())"
+    return SubmittedForm(**parse_script_result(await view.call(call, None)))

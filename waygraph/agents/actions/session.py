@@ -265,7 +265,8 @@ class AgentSession:
         except (CassetteMiss, ModelBudgetSpent, ModelUnavailable):  # the agent ends, as for its own model
             raise
         except WaygraphError as error:  # of the maps
-            return ActionReport(action, "failed", error.message, observation=await self.observe())
+            message = f"{error.message} {error.hint}".rstrip()
+            return ActionReport(action, "failed", message, observation=await self.observe())
 
     async def _answer_or_perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
         if isinstance(action, AcceptAction | DismissAction):

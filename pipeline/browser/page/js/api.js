@@ -78,10 +78,11 @@ writeProperty(window, KEY, {
       await gatherTools();
       return withNatives(() => stringify(pageTools()));
     },
-    fillTool: (/** @type {RecordedAction} */ action, /** @type {Record<string, any>} */ values) =>
-      withNatives(() => stringify(fillTool(action, values))),
+    fillTool: (
+      /** @type {RecordedAction} */ action, /** @type {Record<string, any>} */ values, /** @type {ExpectedForm | undefined} */ expected,
+    ) => withNatives(() => stringify(fillTool(action, values, expected))),
     resetTool: (/** @type {RecordedAction} */ action) => withNatives(() => resetTool(action)),
-    submitTool: (/** @type {RecordedAction} */ action) => withNatives(() => stringify(submitTool(action))),
+    submitTool: () => withNatives(() => stringify(submitTool())),
     restoreStorage: () => withNatives(restoreStorage),
     takeSuspects: () => withNatives(takeSuspects),
     disclose: (/** @type {ShadowRoot} */ root) => withNatives(() => disclose(root)),

@@ -3,8 +3,9 @@
 //
 // Callers use three functions of `window["\0waygraph"]`, besides `observe`, whose snapshots contain the tools:
 //   tools()                    JSON of `pageTools`
-//   fillTool(element, values)  fill the controls of a form, see `fillTool`; nothing is submitted
-//   submitTool(element)        submit it, see `submitTool`
+//   fillTool(element, values, expected)  fill the controls of a form, see `fillTool`; nothing is submitted
+//   submitTool()               submit the form that was filled, see `submitTool`
+//   resetTool(element)         set it back
 // `element` is `Tool.element` as JSON, in this document or in a frame of its origin; in a frame of another origin, call them
 // there, with the rest of `element.frame`.
 
@@ -118,16 +119,37 @@ const pageTools = () =>
 // ---- use of inferred tools ----
 
 /**
+ * The form that `fillTool` filled in this page: a handler may add another one of the same name, or exchange places.
+ * `leaves` is whether another document has been requested since. @type {{ node: any, xpath: string, leaves: boolean, end: () => void } | null}
+ */
+let filledForm = null;
+/** What was known of a form before it is filled; no schema: not compared. */
+/** @typedef {{ method: string, target: string, schema: string }} ExpectedForm */
+
+/**
  * The form or group of a tool: at its path, else by its selector, else by role and name.
  * @param {RecordedAction} action
+ * @param {ExpectedForm} [expected]
  * @returns {ControlBox | undefined}
  */
-const findBox = ({ role, name, nth, xpath, css, frame }) => {
+const findBox = ({ role, name, nth, xpath, css, frame }, expected) => {
   const { doc } = followFrames(frame);
   const boxes = doc ? controlBoxes(doc) : [];
   const same = boxes.filter((box) => box.role === role && box.name === name);
   const node = doc && resolve(xpath, doc);
-  return same.find((box) => box.node === node) ?? boxes.find((box) => css && stableSelector(box.node) === css) ?? same[nth];
+  const isExpected = (/** @type {ControlBox} */ box) => {
+    if (!expected) return true;
+    const [method, target] = submissionTarget(box);
+    if (method !== expected.method || target !== expected.target) return false;
+    return !expected.schema || inputSchema(box) === expected.schema;
+  };
+  const found = [same.find((box) => box.node === node), boxes.find((box) => css && stableSelector(box.node) === css), same[nth]];
+  return found.find((box) => box && isExpected(box));
+};
+/** The form that was filled, as it is now, if it is still there. @returns {ControlBox | undefined} */
+const filledBox = () => {
+  const node = filledForm?.node;
+  return node?.isConnected ? controlBoxes(node.ownerDocument).find((box) => box.node === node) : undefined;
 };
 /**
  * Set the controls of one property, as a person would, with the events of that; returns why a value is not accepted, or "".
@@ -164,14 +186,31 @@ const setProperty = (controls, value) => {
   return result.obstacle?.[1] ?? "";
 };
 /**
+ * Note whether the document of a form is about to be replaced.
+ * @param {any} node
+ * @param {string} xpath
+ */
+const watchForm = (node, xpath) => {
+  const { navigation } = node.ownerDocument.defaultView;
+  const watched = { node, xpath, leaves: false, end: () => nativeRemoveListener.call(navigation, "navigate", onNavigate) };
+  const onNavigate = (/** @type {any} */ event) => {
+    if (event.isTrusted && !event.destination.sameDocument) watched.leaves = true;
+  };
+  nativeAddListener.call(navigation, "navigate", onNavigate);
+  return watched;
+};
+/**
  * Fill the controls of a tool. The form is not submitted.
  * @param {RecordedAction} action `Tool.element`.
  * @param {Record<string, any>} values By name of the property.
+ * @param {ExpectedForm} [expected] The form must be so, or it is not here.
  * @returns {{ found: boolean, filled: string[], missing: string[], rejected: [name: string, reason: string][] }} Whether the
  *   form is here; the properties that were set; those for which it has no control; those whose values it does not accept.
  */
-const fillTool = (action, values) => {
-  const box = withCaches(() => findBox(action));
+const fillTool = (action, values, expected) => {
+  const box = withCaches(() => findBox(action, expected));
+  filledForm?.end();
+  filledForm = box ? watchForm(box.node, action.xpath) : null;
   /** @type {ReturnType<typeof fillTool>} */
   const result = { found: box !== undefined, filled: [], missing: [], rejected: [] };
   if (!box) return result;
@@ -191,25 +230,39 @@ const fillTool = (action, values) => {
  * @param {RecordedAction} action `Tool.element`.
  */
 const resetTool = (action) => {
-  const box = withCaches(() => findBox(action));
+  const box = withCaches(() => (filledForm?.xpath === action.xpath ? filledBox() : findBox(action)));
   if (box?.isForm) box.node.ownerDocument.defaultView.HTMLFormElement.prototype.reset.call(box.node);
 };
 /**
- * Submit the form of a tool, or press the button of its group. A form that the browser finds incomplete is not submitted.
- * @param {RecordedAction} action `Tool.element`.
- * @returns {{ found: boolean, submitted: boolean, invalid: string[] }} `invalid`: names of the properties that lack a valid
- *   value.
+ * Submit the form that was filled, or press the button of its group. A form that the browser finds incomplete is not submitted.
+ * @returns {{ found: boolean, submitted: boolean, prevented: boolean, leaves: boolean, invalid: string[] }} `invalid`: names of
+ *   the properties that lack a valid value. `prevented`: no submission followed by itself; a script may have sent something.
+ *   `leaves`: a script has submitted it, or loads another document; nothing more was done.
  */
-const submitTool = (action) => {
-  const box = withCaches(() => findBox(action));
-  if (!box) return { found: false, submitted: false, invalid: [] };
+const submitTool = () => {
+  const result = { found: true, submitted: false, prevented: false, leaves: false, invalid: /** @type {string[]} */ ([]) };
+  filledForm?.end();
+  if (filledForm?.leaves) return { ...result, leaves: true };
+  const box = withCaches(filledBox);
+  if (!box) return { ...result, found: false };
   const button = box.buttons.find(isSubmit) ?? (box.isForm ? null : box.buttons[0]);
   const isChecked = box.isForm && !box.element.noValidate && !button?.formNoValidate;
-  const invalid = isChecked ? [...new Set(box.controls.filter((one) => one.matches(":invalid")).map(propertyName))] : [];
-  if (invalid.length > 0) return { found: true, submitted: false, invalid };
+  const all = isChecked ? Array.from(formElements.call(box.node)).filter((one) => one.localName !== "fieldset") : [];
+  const invalid = [...new Set(all.filter((one) => one.matches(":invalid")).map(propertyName))];
+  if (invalid.length > 0) return { ...result, invalid };
   noteAction();
-  const { HTMLElement: ownElement, HTMLFormElement: ownForm } = box.node.ownerDocument.defaultView;
-  if (box.isForm) ownForm.prototype.requestSubmit.call(box.node, button);
-  else ownElement.prototype.click.call(button);
-  return { found: true, submitted: true, invalid };
+  const win = box.node.ownerDocument.defaultView;
+  if (!box.isForm) {
+    win.HTMLElement.prototype.click.call(button);
+    return { ...result, submitted: true };
+  }
+  /** @type {any} */
+  let submission = null;
+  const onSubmit = (/** @type {any} */ event) => {
+    if (event.target === box.node) submission = event;
+  };
+  nativeAddListener.call(win, "submit", onSubmit, true);
+  win.HTMLFormElement.prototype.requestSubmit.call(box.node, button);
+  nativeRemoveListener.call(win, "submit", onSubmit, true);
+  return { ...result, submitted: true, prevented: !submission || submission.defaultPrevented };
 };
