@@ -39,7 +39,8 @@ const controlBoxes = (doc) => {
   /** @type {ControlBox[]} */
   const groups = [];
   for (const node of inAllRoots(doc, GROUPS).reverse()) {
-    if (groups.some((inner) => node.contains(inner.node))) continue;
+    const next = groups.at(-1); // the first one after `node` in document order
+    if (next && node.contains(next.node)) continue;
     const all = [...node.querySelectorAll(`input, select, textarea, ${BUTTONS}`)].filter((one) => !one.form);
     const group = controlBox(node, all);
     if (group.buttons.length > 0 && group.controls.some(isTextField)) groups.push(group);
@@ -67,13 +68,29 @@ const headingIn = (element) => {
   return heading ? contentText(heading) : "";
 };
 /**
+ * The headings in an element, each with the part of the page that it belongs to, or null if several forms are in the element.
+ * @param {Element} box
+ * @returns {[heading: Element, part: Element | null][] | null}
+ */
+const headingsOf = (box) => {
+  let found = headingsByBox?.get(box);
+  if (found === undefined) {
+    /** @type {(heading: Element) => [Element, Element | null]} */
+    const withPart = (heading) => [heading, heading.closest(PARTS_OF_PAGE)];
+    found = box.querySelectorAll("form").length > 1 ? null : Array.from(box.querySelectorAll(HEADINGS), withPart);
+    headingsByBox?.set(box, found);
+  }
+  return found;
+};
+/**
  * The heading of the closest box around a form that has one, in the same part of the page, if no other form is in the box.
  * @param {ControlBox} box
  */
 const headingAround = ({ node, element }) => {
-  const isApart = (/** @type {Element} */ heading) => heading.closest(PARTS_OF_PAGE)?.contains(node) === false;
-  for (let box = element.parentElement; box && box.querySelectorAll("form").length <= 1; box = box.parentElement) {
-    const heading = [...box.querySelectorAll(HEADINGS)].find((one) => !isApart(one));
+  for (let box = element.parentElement; box; box = box.parentElement) {
+    const headings = headingsOf(box);
+    if (!headings) return "";
+    const [heading] = headings.find(([, part]) => part?.contains(node) !== false) ?? [];
     if (heading || box.matches(PARTS_OF_PAGE)) return heading ? contentText(heading) : "";
   }
   return "";
@@ -140,16 +157,22 @@ const textSchema = (control) => {
   return schema;
 };
 /**
- * @param {[value: string, title: string][]} options
+ * @param {Iterable<any>} options
+ * @param {(option: any) => string} titleOf
  */
-const choiceSchema = (options) => {
-  const unique = options.filter(([value], i) => options.findIndex(([other]) => other === value) === i);
-  if (unique.length === 0 || unique.length > MAX_ENUM) return { type: "string" };
-  return {
-    type: "string",
-    anyOf: unique.map(([value, title]) => ({ type: "string", const: value, ...(title ? { title } : {}) })),
-    enum: unique.map(([value]) => value),
-  };
+const choiceSchema = (options, titleOf) => {
+  /** @type {Map<string, any>} */
+  const unique = new Map();
+  for (const option of options) {
+    if (!unique.has(option.value)) unique.set(option.value, option);
+    if (unique.size > MAX_ENUM) break;
+  }
+  if (unique.size === 0 || unique.size > MAX_ENUM) return { type: "string" };
+  const anyOf = Array.from(unique, ([value, option]) => {
+    const title = titleOf(option);
+    return { type: "string", const: value, ...(title ? { title } : {}) };
+  });
+  return { type: "string", anyOf, enum: [...unique.keys()] };
 };
 /** @param {any} items */
 const listSchema = (items) => ({ type: "array", items, uniqueItems: true });
@@ -162,11 +185,11 @@ const controlText = (control) => givenName(control, roleOf(control)) || fieldTex
 const propertySchema = (controls) => {
   const [first, ...others] = controls;
   if (others.length > 0 && (!CHOICES.has(first.type) || others.some((one) => one.type !== first.type))) return null;
-  const choices = () => choiceSchema(controls.map((one) => [one.value, controlText(one)]));
+  const choices = () => choiceSchema(controls, controlText);
   if (first.type === "radio") return choices();
   if (first.type === "checkbox") return others.length > 0 ? listSchema(choices()) : { type: "boolean" };
   if (first.localName === "select") {
-    const items = choiceSchema(Array.from(first.options, (one) => [one.value, squeeze(one.label)]));
+    const items = choiceSchema(first.options, (one) => squeeze(one.label));
     return first.multiple ? listSchema(items) : items;
   }
   return first.type === "number" || first.type === "range" ? numberSchema(first) : textSchema(first);

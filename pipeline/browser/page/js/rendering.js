@@ -35,6 +35,8 @@ let styles = null;
 let names = null;
 /** @type {Map<Element, boolean> | null} */
 let visibles = null;
+/** See `headingsOf`. @type {Map<Element, [Element, Element | null][] | null> | null} */
+let headingsByBox = null;
 /** Whether any element of the page is editable; null: not known. @type {boolean | null} */
 let hasEditable = null;
 /**
@@ -51,11 +53,12 @@ const withCaches = (work) => {
   labelsByRoot = new WeakMap();
   names = new Map();
   visibles = new Map();
+  headingsByBox = new Map();
   hasEditable = innerScripts(window).next().done ? document.querySelector("[contenteditable]") !== null : null;
   try {
     return work();
   } finally {
-    styles = names = visibles = hasEditable = generating = ownedByRoot = labelsByRoot = null;
+    styles = names = visibles = headingsByBox = hasEditable = generating = ownedByRoot = labelsByRoot = null;
   }
 };
 /** @param {any} element */

@@ -51,14 +51,15 @@ const pageTools = () =>
   withCaches(() => {
     /** @type {any[]} */
     const tools = [];
-    let schemasCut = 0;
-    let characters = 0;
+    let [toolsCut, schemasCut, characters] = [restlessTools, 0, 0];
     const taken = new Set(declaredTools.map(({ name }) => name));
     const add = (/** @type {any} */ tool, /** @type {string} */ schema, isCut = false) => {
-      const fits = schema.length <= MAX_SCHEMA && (tools.length >= MAX_TOOLS || (characters += schema.length) <= MAX_SCHEMAS);
-      if ((isCut || !fits) && tools.length < MAX_TOOLS) schemasCut += 1;
+      const fits = schema.length <= MAX_SCHEMA && (characters += schema.length) <= MAX_SCHEMAS;
+      if (isCut || !fits) schemasCut += 1;
       tools.push({ ...tool, schema: fits ? schema : ANY_SCHEMA });
     };
+    /** Whether there are as many tools as one page may have; one more is counted. */
+    const isFull = () => tools.length >= MAX_TOOLS && ++toolsCut > 0;
     for (const [doc, frame] of documentsOf(window)) {
       const win = doc.defaultView;
       const { origin } = win;
@@ -77,6 +78,7 @@ const pageTools = () =>
         if (tool || !isNative(contextGetter) || !win.isSecureContext) ofAttributes.add(box);
       }
       for (const tool of declared.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+        if (isFull()) continue;
         const { name, title, description, schema, isCut, hints } = tool;
         const box = formOf.get(tool);
         const [method, target] = box ? submissionTarget(box) : ["", ""];
@@ -91,7 +93,7 @@ const pageTools = () =>
       for (const box of boxes) {
         if (matched.has(box)) continue;
         const isDeclared = ofAttributes.has(box);
-        if (!isDeclared && !isUsableForm(box, modal)) continue;
+        if ((!isDeclared && !isUsableForm(box, modal)) || isFull()) continue;
         const [method, target] = submissionTarget(box);
         const common = {
           origin, url, element: locatorOf(box, boxes, frame), method, target, untrusted: false, consequential: false,
@@ -113,7 +115,7 @@ const pageTools = () =>
         add({ name, title, description, source: "inferred", ...common }, inputSchema(box));
       }
     }
-    return { tools: tools.slice(0, MAX_TOOLS), toolsCut: Math.max(0, tools.length - MAX_TOOLS) + restlessTools, schemasCut };
+    return { tools, toolsCut, schemasCut };
   });
 
 // ---- use of inferred tools ----
