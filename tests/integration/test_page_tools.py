@@ -77,7 +77,7 @@ def test_an_inferred_tool_says_what_its_form_is_for_and_where_it_is_sent():
     )
     assert (tool.name, tool.title, tool.description) == ("refund_an_order", "Refund an order", "Refund it")
     assert (tool.source, tool.method, tool.read_only) == ("inferred", "POST", False)
-    assert tool.target.endswith("/orders/refund?from=list")
+    assert tool.target.endswith("/orders/refund")
     assert schema == {
         "type": "object",
         "properties": {
@@ -180,6 +180,21 @@ def test_a_script_that_takes_the_submission_of_a_form_without_address_may_do_any
     for attributes, method in (("", ""), ("action=/x", "GET"), ("method=get", "GET"), ("method=dialog", "dialog")):
         tool, _ = only_tool(f"<form id=f {attributes}><input name=q></form><script>f.onsubmit = () => false</script>")
         assert (tool.method, tool.read_only) == (method, method == "GET")
+
+
+@pytest.mark.parametrize(
+    ("html", "method", "target"),
+    [
+        ("<form method=post action='/sub?csrf_token=1f3'><input name=mail></form>", "POST", "/sub"),
+        ("<form action='/find?session=1f3'><input name=q></form>", "GET", "/find"),
+        ("<form><input name=q></form>", "GET", ""),
+        ("<form method=post action=''><input name=mail></form>", "POST", ""),
+        ("<form><input name=q><button formaction='/find?session=1f3'>Go</button></form>", "GET", "/find"),
+    ],
+)
+def test_the_address_of_a_form_is_the_same_on_all_pages_and_for_all_sessions(html, method, target):
+    tool, _ = only_tool(html)
+    assert (tool.method, tool.target and "/" + tool.target.split("/", 3)[3]) == (method, target)
 
 
 def test_the_number_of_tools_and_the_size_of_schemas_are_bounded():

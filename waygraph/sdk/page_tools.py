@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from waygraph.core.errors import ToolChanged
 from waygraph.core.schemas import ToolModel
 from waygraph.core.text import shortened
@@ -33,7 +35,7 @@ def tool_on_page(snapshot: Snapshot, tool: ToolModel) -> PageTool:
     Returns
     -------
     PageTool
-        The same tool, with the same inputs.
+        The same tool, with the same inputs. How it is submitted is what the map says, which may know more of scripts.
 
     Raises
     ------
@@ -43,7 +45,7 @@ def tool_on_page(snapshot: Snapshot, tool: ToolModel) -> PageTool:
     named = [shown for shown in snapshot.tools if _is_named(shown, tool)]
     for shown in named:
         if not _changes(shown, tool):
-            return shown
+            return replace(shown, method=tool.method, target=tool.target, read_only=tool.read_only)
     if named:
         said = shortened("; ".join(_changes(named[0], tool)), _MAX_MESSAGE_CHARS)
         raise ToolChanged(f"The tool '{tool.name}' of {snapshot.url} has changed: {said}.", hint="Refresh the map.")
@@ -61,18 +63,39 @@ def _is_named(shown: PageTool, tool: ToolModel) -> bool:
 def _changes(shown: PageTool, tool: ToolModel) -> list[str]:
     """Return in which ways a tool takes or does something else than it did."""
     schema = json.loads(shown.schema)
+    # In a page that was loaded before waygraph's script, it is unknown that a script takes the submission.
+    is_same_submission = (tool.method, tool.target, shown.method, shown.target) == ("", "", "GET", "")
+    compared = [("declaration", shown.source, tool.source)]
+    if not is_same_submission:
+        compared += [("method", shown.method, tool.method), ("address", shown.target, tool.target)]
     found = [
-        f"its {what} is {now or 'gone'}, and was {before or 'none'}"
-        for what, now, before in (
-            ("method", shown.method, tool.method),
-            ("address", shown.target, tool.target),
-            ("declaration", shown.source, tool.source),
-        )
-        if now != before
+        f"its {what} is {now or 'gone'}, and was {before or 'none'}" for what, now, before in compared if now != before
     ]
-    if shown.read_only != tool.read_only:
+    if shown.read_only != tool.read_only and not is_same_submission:
         found.append("it says that it only reads" if shown.read_only else "it no longer says that it only reads")
-    return found if schema == tool.input_schema else [*found, *_schema_changes(schema, tool.input_schema)]
+    if tool.source != "form":
+        return found if schema == tool.input_schema else [*found, *_schema_changes(schema, tool.input_schema)]
+    # Without WebMCP, a browser derives no schema of a declared form: it is inferred, with fields that browsers leave out.
+    now, before = _form_shape(schema), _form_shape(tool.input_schema)
+    known = {
+        name: value for name, value in now["properties"].items() if name in {*before["properties"], *now["required"]}
+    }
+    now = {**now, "properties": known}
+    return found if now == before else [*found, *_schema_changes(now, before)]
+
+
+def _form_shape(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the schemas of one form have in common, as browsers derive it and as it is inferred."""
+
+    def shape(given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        choices = given.get("enum")
+        kept: dict[str, object] = {"type": given.get("type"), "items": shape(given.get("items"))}
+        return {**kept, "enum": sorted(map(str, choices))} if isinstance(choices, list) else kept
+
+    properties = {name: shape(given) for name, given in _properties(schema).items()}
+    return {"properties": properties, "required": sorted(_required(schema))}
 
 
 def _schema_changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:

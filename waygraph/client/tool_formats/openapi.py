@@ -35,8 +35,8 @@ def openapi_document(site: str, version: int, tools: Sequence[ToolModel]) -> dic
     named = [(name, tool) for name, tool in zip(unique_names(tools), tools, strict=True) if _is_get_form(tool)]
     groups: dict[str, list[tuple[str, ToolModel]]] = {}
     for name, tool in named:
-        of_path = groups.setdefault(_path(tool.target), [])
-        if not of_path or _server(of_path[0][1].target) == _server(tool.target):
+        of_path = groups.setdefault(_path(_address(tool)), [])
+        if not of_path or _server(_address(of_path[0][1])) == _server(_address(tool)):
             of_path.append((name, tool))
     return {
         "openapi": "3.1.0",
@@ -46,8 +46,13 @@ def openapi_document(site: str, version: int, tools: Sequence[ToolModel]) -> dic
 
 
 def _is_get_form(tool: ToolModel) -> bool:
-    is_form = tool.method == "GET" and tool.target.startswith(("http://", "https://"))
+    is_form = tool.method == "GET" and _address(tool).startswith(("http://", "https://"))
     return is_form and not schema_problem(tool.input_schema)
+
+
+def _address(tool: ToolModel) -> str:
+    """Return where a form is submitted: without an address of its own, to that of its page."""
+    return tool.target or tool.frame or tool.url
 
 
 def _server(url: str) -> str:
@@ -70,7 +75,7 @@ def _path_item(site: str, forms: Sequence[tuple[str, ToolModel]]) -> dict[str, A
     operation["parameters"] = _parameters(site, [form for _, form in forms])
     operation["responses"] = _PAGE
     operation["x-waygraph-tools"] = [form.id for _, form in forms]
-    return {"servers": [{"url": _server(first.target)}], "get": operation}
+    return {"servers": [{"url": _server(_address(first))}], "get": operation}
 
 
 def _parameters(site: str, forms: Sequence[ToolModel]) -> list[dict[str, Any]]:

@@ -14,7 +14,8 @@ const MAX_SCHEMAS = 1_048_576; // characters of all schemas of a page
 
 /**
  * How a form is submitted: method and address, empty if nothing tells. A script that takes the submission of a form without
- * address and method may do anything with it.
+ * address and method may do anything with it. The address is empty as well if the form has none and is sent to that of its page,
+ * and has no query: a form that is on many pages is one tool, with whatever its address hands on from the page or the session.
  * @param {ControlBox} box
  * @returns {[method: string, target: string]}
  */
@@ -25,8 +26,9 @@ const submissionTarget = ({ node, element, isForm, buttons }) => {
   if (!given && node.ownerDocument.defaultView[KEY]?.isHandled(node, ["submit"])) return ["", ""];
   const method = (button?.getAttribute("formmethod") || formMethod.call(node)).toUpperCase();
   if (method === "DIALOG") return ["dialog", ""];
-  const address = button?.getAttribute("formaction") ? button.formAction : formAction.call(node);
-  const target = /^https?:/i.test(address) ? address.replace(method === "GET" ? /[?#].*$/s : /#.*$/s, "") : "";
+  const own = element.getAttribute("action") ? formAction.call(node) : "";
+  const address = button?.getAttribute("formaction") ? button.formAction : own;
+  const target = /^https?:/i.test(address) ? address.replace(/[?#].*$/s, "") : "";
   return [method, target.toWellFormed()];
 };
 /**
