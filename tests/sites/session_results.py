@@ -35,35 +35,26 @@ def _setting(body: str, *cookies: str) -> Page:
 
 
 def languages() -> tuple[dict[str, Answer], Edges]:
-    """`/ja/` sets a cookie in its response, `/docs/a` redirects by it."""
+    """`/ja/` and `/fr/` set a cookie in their response, `/docs/a` redirects by it."""
     links = {"a": "/docs/a", "b": "/docs/b"}
+    words = {"en": ("Welcome", "Doc", "pb"), "ja": ("Youkoso", "Bunsho", "iu"), "fr": ("Bienvenue", "Texte", "sq")}
 
     def docs(letter: str) -> Callable[[Request], Page]:
         return lambda request: Page(redirect=f"/{_cookie(request, 'lang') or 'en'}/docs/{letter}")
 
     pages: dict[str, Answer] = {
-        "/": _page("Welcome", {"Japanese": "/ja/", "a": "/docs/a", "b": "/docs/b"}),
+        "/": _page("Welcome", {"Japanese": "/ja/", "French": "/fr/", **links}),
         "/ja/": _setting(_page("Youkoso", links, tag="em"), "lang=ja", "Path=/"),
+        "/fr/": _setting(_page("Bienvenue", links, tag="b"), "lang=fr", "Path=/"),
         "/docs/a": docs("a"),
         "/docs/b": docs("b"),
-        "/en/docs/a": _page("Doc a", {"other": "/docs/b"}),
-        "/en/docs/b": _page("Doc b", {"other": "/docs/a"}, tag="b"),
-        "/ja/docs/a": _page("Bunsho a", {"other": "/docs/b"}, tag="i"),
-        "/ja/docs/b": _page("Bunsho b", {"other": "/docs/a"}, tag="u"),
     }
-    return pages, frozenset(
-        {
-            ("Welcome", "Japanese", "Youkoso"),
-            ("Welcome", "a", "Doc a"),
-            ("Welcome", "b", "Doc b"),
-            ("Doc a", "other", "Doc b"),
-            ("Doc b", "other", "Doc a"),
-            ("Youkoso", "a", "Bunsho a"),
-            ("Youkoso", "b", "Bunsho b"),
-            ("Bunsho a", "other", "Bunsho b"),
-            ("Bunsho b", "other", "Bunsho a"),
-        }
-    )
+    edges = {("Welcome", "Japanese", "Youkoso"), ("Welcome", "French", "Bienvenue")}
+    for language, (home, doc, tags) in words.items():
+        for own, other, tag in zip("ab", "ba", tags, strict=True):
+            pages[f"/{language}/docs/{own}"] = _page(f"{doc} {own}", {"other": f"/docs/{other}"}, tag=tag)
+            edges |= {(home, own, f"{doc} {own}"), (f"{doc} {own}", "other", f"{doc} {other}")}
+    return pages, frozenset(edges)
 
 
 def regions() -> tuple[dict[str, Answer], Edges]:

@@ -20,9 +20,11 @@ _Key = tuple[str, str]
 
 #: Values of a key that are tried without effect until it counts as one that decides nothing.
 _TRIED_VALUES = 2
-#: Values of a key that make sessions of their own. A key with more names records (the product seen last), no setting.
-#: More are allowed where the key decides which page is shown: a site may have many languages.
-_MAX_VALUES: Mapping[Effect, int] = {"none": 3, "part": 3, "page": 32}
+#: Values of a key that decides a part of pages. A key with more names records (the products seen last), no setting, and
+#: makes no sessions at all.
+_MAX_PART_VALUES = 3
+#: Values of a key that make sessions if it decides which page is shown: a site may have many languages.
+_MAX_VALUES = 32
 
 
 class Trial(NamedTuple):
@@ -48,8 +50,8 @@ class SessionValues:
 
     def __init__(self) -> None:
         self._volatile: set[_Key] = set()
-        self._seen: dict[_Key, set[str]] = {}
-        """Values in which states differ from the prepared session, no more than the greatest limit."""
+        self._seen: dict[_Key, list[str]] = {}
+        """Values in which states differ from the prepared session, in the order of the states, up to a limit."""
         self._without_effect: dict[_Key, int] = {}
         self._effects: dict[_Key, Effect] = {}
         self._values: dict[_Key, list[str]] = {}
@@ -84,17 +86,20 @@ class SessionValues:
             if (key := item[:2]) not in self._volatile
             and key not in self._values
             and self._without_effect.get(key, 0) < _TRIED_VALUES
-            and len(self._seen.get(key, ())) <= _MAX_VALUES["none"]
+            and len(self._seen.get(key, ())) <= _MAX_VALUES
         )
 
     def note(self, left: LeftValues) -> None:
         """Note what a new state left. Another value of a key that decides makes another session."""
+        self._see(left)
+        for item in left:
+            self._admit_seen(item[:2])
+
+    def _see(self, left: LeftValues) -> None:
         for area, key, value in left:
-            seen = self._seen.setdefault((area, key), set())
-            if len(seen) <= _MAX_VALUES["page"]:
-                seen.add(value)
-            if (area, key) in self._values:
-                self._admit((area, key), value)
+            seen = self._seen.setdefault((area, key), [])
+            if value not in seen and len(seen) <= _MAX_VALUES:
+                seen.append(value)
 
     def learn(self, trial: Trial) -> None:
         """Learn from a trial."""
@@ -106,20 +111,29 @@ class SessionValues:
             self._without_effect[area, key] = self._without_effect.get((area, key), 0) + 1
 
     def decide(self, left: LeftValues, effect: Effect) -> None:
-        """Note that the values of `left` that were not tried yet have an effect."""
-        for area, key, value in self.untried(left):
+        """Note that the values of `left` that were not tried yet have an effect, and so any other values of their keys."""
+        untried = self.untried(left)
+        self._see(untried)
+        for area, key, _ in untried:
             self._effects[area, key] = effect
-            self._admit((area, key), value)
+            self._values[area, key] = []
+            self._admit_seen((area, key))
 
-    def _admit(self, key: _Key, value: str) -> None:
-        values = self._values.setdefault(key, [])
-        if value not in values and len(values) < _MAX_VALUES[self._effects[key]]:
-            values.append(value)
+    def _admit_seen(self, key: _Key) -> None:
+        """Make sessions of the values that states left so far, if the key decides; of none if they are too many."""
+        if key not in self._values:
+            return
+        seen = self._seen[key]
+        if self._effects[key] == "part" and len(seen) > _MAX_PART_VALUES:
+            del self._values[key]
+            self._without_effect[key] = _TRIED_VALUES
+        else:
+            self._values[key] = seen[:_MAX_VALUES]
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def to_checkpoint(self) -> dict[str, Any]:
-        """Return everything that was learned from trials, as plain JSON; `note` adds what states left."""
+        """Return everything that was learned, as plain JSON. What states left is stored with them."""
         return {
             "volatile": sorted(map(list, self._volatile)),
             "without_effect": [[*key, count] for key, count in self._without_effect.items()],
@@ -128,14 +142,14 @@ class SessionValues:
         }
 
     def load_checkpoint(self, checkpoint: Mapping[str, Any], left: Iterable[LeftValues]) -> None:
-        """Restore what `to_checkpoint` returned, and note what all states left."""
+        """Restore what `to_checkpoint` returned, with what the states left, in their order."""
         self._volatile = {(area, key) for area, key in checkpoint["volatile"]}
         self._without_effect = {(area, key): count for area, key, count in checkpoint["without_effect"]}
         for area, key, effect, values in checkpoint["values"]:
             self._effects[area, key], self._values[area, key] = effect, list(values)
         self._of_round = {(area, key): list(values) for area, key, values in checkpoint["of_round"]}
         for each in left:
-            self.note(each)
+            self._see(each)
 
 
 def name_of(items: Iterable[tuple[str, str, str]]) -> str:

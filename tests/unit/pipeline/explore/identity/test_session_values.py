@@ -11,7 +11,7 @@ from waygraph.pipeline.explore.identity.session_values import (
     same_values,
 )
 
-JA, DE = ("cookie", "lang", "ja"), ("cookie", "lang", "de")
+JA, DE, FR = ("cookie", "lang", "ja"), ("cookie", "lang", "de"), ("cookie", "lang", "fr")
 TOKEN = ("cookie", "token", "x1")
 
 
@@ -51,19 +51,38 @@ def test_a_key_is_tried_with_two_values():
     assert values_after(none(JA), none(DE)).untried((("cookie", "lang", "fr"),)) == ()
 
 
-def test_a_key_that_names_the_page_is_not_tried():
-    values = SessionValues()
-    for page in "abcd":
-        values.note((("cookie", "last", page),))
-    assert values.untried((("cookie", "last", "e"),)) == ()
+def numbered(n):
+    return (("cookie", "k", str(n)),)
 
 
-@pytest.mark.parametrize(("effect", "sessions"), [("part", 3), ("page", 32)])
-def test_the_sessions_of_a_key_are_bounded(effect, sessions):
-    values = values_after(Trial(frozenset(), (("cookie", "k", "0"),), effect))
+def test_the_sessions_of_a_key_that_decides_the_page_are_bounded():
+    values = values_after(Trial(frozenset(), numbered(0), "page"))
     for n in range(50):
-        values.note((("cookie", "k", str(n)),))
-    assert sum(values.session_of((("cookie", "k", str(n)),)) != "" for n in range(50)) == sessions
+        values.note(numbered(n))
+    assert sum(values.session_of(numbered(n)) != "" for n in range(50)) == 32
+
+
+@pytest.mark.parametrize("noted_before", [0, 2, 4])
+def test_a_key_with_many_values_that_decides_a_part_makes_no_sessions_at_all(noted_before):
+    values = SessionValues()
+    for n in range(noted_before):
+        values.note(numbered(n))
+    values.learn(Trial(frozenset(), numbered(0), "part"))
+    assert (values.session_of(numbered(0)) != "") is (noted_before < 4)
+    for n in range(noted_before, 4):
+        values.note(numbered(n))
+    assert {values.session_of(numbered(n)) for n in range(5)} == {""}
+    assert values.untried(numbered(4)) == ()
+
+
+def test_values_that_were_left_before_the_trial_of_another_one_make_sessions_too():
+    values = SessionValues()
+    languages = [(("cookie", "lang", each),) for each in ("fr", "ja", "de", "it", "es", "pt")]
+    for left in languages:
+        values.note(left)
+    assert values.untried(languages[-1]) == languages[-1]
+    values.learn(Trial(frozenset(), languages[1], "page"))
+    assert len({values.session_of(left) for left in (*languages, ())}) == 7
 
 
 def test_workers_use_what_was_known_when_their_round_began():
@@ -76,12 +95,20 @@ def test_workers_use_what_was_known_when_their_round_began():
 
 
 def test_a_checkpoint_restores_what_was_learned():
-    values = values_after(Trial({TOKEN[:2]}, (JA,), "page"), none(("local", "seen", "1")))
+    values = SessionValues()
+    states = [(FR,), (JA,), (DE,), numbered(1), numbered(2)]
+    for left in states[:2]:
+        values.note(left)
+    for trial in (Trial({TOKEN[:2]}, (JA,), "page"), none(("local", "seen", "1"))):
+        values.learn(trial)
     values.begin_round()
-    values.note((DE,))
+    for left in states[2:]:
+        values.note(left)
     restored = SessionValues()
-    restored.load_checkpoint(json.loads(json.dumps(values.to_checkpoint())), [(DE,)])
-    for left in ((JA,), (DE,), (TOKEN,), (("local", "seen", "2"),), ()):
+    restored.load_checkpoint(json.loads(json.dumps(values.to_checkpoint())), states)
+    restored.learn(Trial(frozenset(), numbered(1), "part"))
+    values.learn(Trial(frozenset(), numbered(1), "part"))
+    for left in (*states, numbered(3), (TOKEN,), (("local", "seen", "2"),), ()):
         assert restored.session_of(left) == values.session_of(left)
         assert restored.session_in_round(left) == values.session_in_round(left)
         assert restored.untried(left) == values.untried(left)
