@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from waygraph.index.graph import PathStep
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.engine.loader import Loads
-from waygraph.pipeline.explore.engine.varying import has_other_texts, shows_another_page
+from waygraph.pipeline.explore.engine.varying import session_effect
 from waygraph.pipeline.explore.engine.worker import Worker
 from waygraph.pipeline.explore.identity.session_values import Effect, SessionValues, Trial, choose_targets
 from waygraph.pipeline.explore.records.state import LeftValues, Load, State
@@ -90,7 +90,7 @@ class SessionTrials:
         tried, deciding = self._values.untried(stable), self._values.deciding_in_round(stable)
         effect: Effect = "none"
         for url in choose_targets(state.url, links, shared, count=_LINKS) if tried else ():
-            effect = await self._effect(worker, url, (*deciding, *tried))
+            effect = await self._effect(worker, url, (*deciding, *tried), seen)
             if effect != "none":
                 tried = await self._alone(worker, url, deciding, tried)
                 break
@@ -110,7 +110,7 @@ class SessionTrials:
     async def _load(self, worker: Worker, url: str, values: LeftValues) -> Load:
         return await self._loads.get(url, worker.loader, session=worker.live_session(values))
 
-    async def _effect(self, worker: Worker, url: str, values: LeftValues) -> Effect:
+    async def _effect(self, worker: Worker, url: str, values: LeftValues, source: Snapshot) -> Effect:
         """Return what a session changes for a link. Differences that come and go with every load are no effect."""
         plain = await self._loads.get(url, worker.loader)
         other = await self._load(worker, url, values)
@@ -119,15 +119,16 @@ class SessionTrials:
         if plain.shown_url != other.shown_url:
             return "page"
         first, second = self._snapshot(plain.snapshot_key), self._snapshot(other.snapshot_key)
-        is_another = shows_another_page(first, second) or has_other_texts(first, second)
-        if first.id == second.id and not is_another:
+        effect = session_effect(first, second, source)
+        if effect == "none":
             return "none"
         again = await worker.loader.load(url)
         if not again.node_id or again.shown_url != plain.shown_url:
             return "none"
-        if is_another:
-            is_noise = shows_another_page(first, self._snapshot(again.snapshot_key))
-            return "none" if is_noise else "page"
+        if session_effect(first, self._snapshot(again.snapshot_key), source) != "none":
+            return "none"
+        if effect == "page":
+            return effect
         if again.node_id != first.id or (session := worker.live_session(values)) is None:
             return "none"
-        return "part" if (await (await session.open()).load(url)).node_id == second.id else "none"
+        return effect if (await (await session.open()).load(url)).node_id == second.id else "none"

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from waygraph.core.urls import UrlPolicy, normalize_url
 from waygraph.index.graph import similarity
 from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.identity.session_values import Effect
 from waygraph.pipeline.explore.policies.lexicon import code_words, path_segments
 
 #: Words of an address that suggest that it shows another page each time, folded.
@@ -70,6 +71,41 @@ def has_other_texts(first: Snapshot, second: Snapshot) -> bool:
     """Return whether most texts of two snapshots differ, as those of a translation do in equal structures."""
     texts = [frozenset(segment.text for segment in snapshot.segments) for snapshot in (first, second)]
     return similarity(*texts) < _SAME_TEXT_SIMILARITY
+
+
+def session_effect(plain: Snapshot, other: Snapshot, source: Snapshot) -> Effect:
+    """Return what a session changes on the page of a URL. What a visitor set for themselves does not count.
+
+    Parameters
+    ----------
+    plain
+        The page in the prepared session.
+    other
+        The page at the same address in the other session.
+    source
+        The page that left the values of that session.
+
+    Returns
+    -------
+    Effect
+        "page" if the title is another one; "part" if most texts are new, or if the page has another structure and
+        elements that are neither on the plain page nor on `source`. A bar that is gone, or a switch that has its other
+        name on all pages, multiplies states without any news. Neither is a link to `source` news: pages visited last.
+    """
+    if plain.title != other.title:
+        return "page"
+    before, after = ({segment.text for segment in each.segments} for each in (plain, other))
+    if len(after - before) > len(after) / 2:
+        return "part"
+    if plain.id == other.id:
+        return "none"
+    return "part" if _elements(other, source.url) - _elements(plain) - _elements(source) else "none"
+
+
+def _elements(snapshot: Snapshot, without: str = "") -> set[tuple[str, str]]:
+    """Return targets of links, and roles and names of other elements."""
+    actions = (each.action for each in snapshot.candidates if not without or each.action.target != without)
+    return {("", each.target) if each.target else (each.role, each.name) for each in actions}
 
 
 def _place(url: str) -> tuple[str, str]:

@@ -111,7 +111,7 @@ class SessionValues:
             self._without_effect[area, key] = self._without_effect.get((area, key), 0) + 1
 
     def decide(self, left: LeftValues, effect: Effect) -> None:
-        """Note that the values of `left` that were not tried yet have an effect, and so any other values of their keys."""
+        """Note that the values of `left` that were not tried yet have an effect, as have other values of their keys."""
         untried = self.untried(left)
         self._see(untried)
         for area, key, _ in untried:
