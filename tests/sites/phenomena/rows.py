@@ -1,6 +1,6 @@
 """Lists whose listener is around them and says nothing of what it reacts to: rows, items, cards, days, nodes of a tree."""
 
-from tests.sites.answers import Area, Expect, edge, found, page, shows, states
+from tests.sites.answers import Area, Expect, edge, found, never, page, shows, skipped, states
 
 PEOPLE = (("Ann", "Berlin"), ("Bob", "Paris"), ("Cy", "Rome"), ("Dee", "Oslo"), ("Eve", "Bern"), ("Fay", "Wien"))
 
@@ -28,6 +28,16 @@ def _rows(name: str, by: str = "{0} {1}") -> tuple[Expect, ...]:
 
 def _of_body(html: str, name: str, listen: str = _LISTEN, answers: tuple[Expect, ...] = (), count: int = 7) -> Area:
     return Area(name, {f"/{name}": page(html + _PICK + listen)}, (*(answers or _rows(name)), states(f"/{name}", count)))
+
+
+def _that_go(name: str, listen: str, attributes: str = "") -> Area:
+    """A list whose items are removed, at the server as well, when they are clicked."""
+    script = f"<script>const deleteItem = (e) => {{ fetch('/{name}/gone'); e.target.remove(); }}; {listen}</script>"
+    items = "".join(f"<li>{who} of {where}</li>" for who, where in PEOPLE)
+    answers = (skipped("hazard", by="Ann of Berlin"), never(f"/{name}/gone"), states(f"/{name}", 1))
+    return Area(
+        name, {f"/{name}": page(f"<ul id=list {attributes}>{items}</ul><f-{name}>To do</f-{name}>{script}")}, answers
+    )
 
 
 _CARDS = "".join(f"<section class=card><b>{who} </b><i>{where}</i></section>" for who, where in PEOPLE)
@@ -89,6 +99,19 @@ AREAS = (
             "/rows-links/more": found("rows-more"),
         },
         (*_rows("rows-links", "{0} {1} More"), shows("rows-more", by="More"), states("/rows-links", 7)),
+    ),
+    # The items are as dangerous as a button with this handler.
+    _that_go("rows-that-go-attribute", "", 'onclick="deleteItem(event)"'),
+    _that_go("rows-that-go-called", "list.addEventListener('click', (e) => deleteItem(e));"),
+    _that_go("rows-that-go-bound", "list.addEventListener('click', deleteItem.bind(null));"),
+    _that_go("rows-that-go-leaf", "list.onclick = (e) => { if (e.target) deleteItem(e); };"),
+    _that_go("rows-that-go-named", "list.onclick = (e) => { if (e.target.closest('li')) deleteItem(e); };"),
+    _that_go("rows-that-go-page", "document.addEventListener('click', (e) => deleteItem(e));"),
+    # Sets have a method of this name.
+    _of_body(
+        _table("rows-of-a-set"),
+        "rows-of-a-set",
+        "<script>const open = new Set(); list.addEventListener('click', (e) => { open.delete(e); pick(e); })</script>",
     ),
     # One list of the page reacts, and nothing says which.
     _of_body(

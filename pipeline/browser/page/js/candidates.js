@@ -93,8 +93,12 @@ const addCandidate = (pass, [kind, value], node, role, { context, place, rect },
   const tag = element.localName;
   const { origin } = context;
   const name = nameOf(node, role);
+  const declared = declarationsOf(element, name);
+  if (kind.endsWith("click") && !pass.roles.has(role)) {
+    declared.handler = `${declared.handler} ${codeAround(node, context.handlers)}`.trim();
+  }
   pass.candidates.splice(at, 0, {
-    kind, value, role, name, ...declarationsOf(element, name), place: /** @type {number} */ (place),
+    kind, value, role, name, ...declared, place: /** @type {number} */ (place),
     frame: context.number, css: stableSelector(node), target: linkTarget(node), tag,
     disabled: isDisabled(element),
     submits: submissionOf(pass, element, context.handlers),
@@ -115,6 +119,20 @@ const addCandidate = (pass, [kind, value], node, role, { context, place, rect },
  * @param {Set<string> | undefined} types
  */
 const listenerAround = (types) => (types?.has(IS_ITEM) ? "list" : types?.has(IS_ITEM_OF_PAGE) ? "page" : "");
+
+/**
+ * What the code says that a click on a part of an element runs at the element around it, see `codeOf`.
+ * @param {any} part
+ * @param {Handlers} handlers
+ * @returns {string}
+ */
+const codeAround = (part, handlers) => {
+  const found = [];
+  for (let node = handlers.size ? part : null; node; node = node.parentElement) {
+    for (const type of handlers.get(node) ?? NO_TYPES) if (type.startsWith(PART_CODE)) found.push(type.slice(PART_CODE.length));
+  }
+  return found.join(" ");
+};
 
 /**
  * Whether an element is clicked as a whole although its role does not say so.

@@ -251,7 +251,10 @@ const addDelegates = (target, root, add) => {
     for (const element of elements) add(element, type);
     means ||= elements.length > 0 && CLICKS.includes(type);
   }
-  if (means && target.nodeType === 1 && target.matches("table, tbody, ul, ol")) add(target, HAS_ITEMS);
+  if (means && target.nodeType === 1 && target.matches("table, tbody, ul, ol")) {
+    add(target, HAS_ITEMS);
+    add(target, PART_CODE + codeOf(target));
+  }
 };
 
 /**
@@ -263,6 +266,7 @@ const addDelegates = (target, root, add) => {
 const addParts = (element, types, add) => {
   const leaves = leafDelegates(element);
   const meant = itemsMeant(element);
+  if (meant || leaves.length) add(element, PART_CODE + codeOf(element));
   if (!meant || (leaves.length && meant.items[0].localName !== "tr")) {
     for (const [type, leaf] of leaves) add(leaf, type);
     return;
@@ -316,7 +320,13 @@ const readHandlers = () => {
   read(document);
   for (const element of [...types.keys()]) if (!isFrameworkRoot(element)) addParts(element, types, add);
   for (const target of [document, window]) addDelegates(target, document, add);
-  if (!usesFramework && window[KEY].guarded) for (const item of itemsOfPage(types)) add(item, IS_ITEM_OF_PAGE);
+  if (!usesFramework && window[KEY].guarded) {
+    const { code, items } = itemsOfPage(types);
+    for (const item of items) {
+      add(item, IS_ITEM_OF_PAGE);
+      add(item, PART_CODE + code);
+    }
+  }
   return types;
 };
 

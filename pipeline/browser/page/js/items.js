@@ -7,6 +7,7 @@
 const IS_ITEM = "item"; // the element is one of the items of a listener around it
 const IS_ITEM_OF_PAGE = "item of the page"; // the same, of a listener of the whole page: it may mean something else
 const HAS_ITEMS = "list"; // the element listens for its items
+const PART_CODE = "code: "; // what is called when parts of the element are clicked follows, see `codeOf`
 
 const LISTED = "li, tr, [role=listitem], [role=row], [role=option], [role=treeitem]";
 // Text that is read, and parts of other elements.
@@ -22,6 +23,7 @@ const LANDMARKS = "main, nav, h1, [role=main], [role=navigation], [role=banner]"
 const MAX_ITEMS = 200; // of one list
 const MAX_LISTS_MEANT = 3; // an element with more of them listens for something else
 const MAX_ITEM_TEXT = 1_000; // characters
+const MAX_CODE = 2_000; // characters
 const MIN_ITEMS = 3;
 const MIN_CELLS = 3; // of a row
 const MAX_CELL_TEXT = 3; // characters of a day, a seat, a field of a board
@@ -34,9 +36,10 @@ const isPage = (target) => target === window || target === document || target ==
  * [type, callback] of the handlers for clicks that scripts registered at an element: listeners, properties, attributes, and
  * what frameworks and jQuery keep there. Capturing listeners of the whole page see clicks before they arrive, and only watch.
  * @param {any} target
+ * @param {boolean} [withDelegates] Whether to include handlers for which jQuery keeps a selector.
  * @returns {[string, any][]}
  */
-const clickCallbacks = (target) => {
+const clickCallbacks = (target, withDelegates = false) => {
   /** @type {[string, any][]} */
   const found = [];
   const keys = Object.keys(target);
@@ -52,10 +55,33 @@ const clickCallbacks = (target) => {
     } else if (key === "$$click" || key === "__click") found.push(["click", target[key]]);
     else if (/^jQuery\d+$/.test(key)) {
       const handlers = target[key]?.events?.click;
-      for (const { selector, handler } of Array.isArray(handlers) ? handlers : []) if (!selector) found.push(["click", handler]);
+      for (const { selector, handler } of Array.isArray(handlers) ? handlers : []) if (!selector || withDelegates) found.push(["click", handler]);
     }
   }
   return found;
+};
+/**
+ * Names of what a handler calls, and its own. Also collections and widgets have methods to `delete` and to `destroy`.
+ * @param {any} callback
+ * @returns {string[]}
+ */
+const namesCalled = (callback) => {
+  const handler = typeof callback === "function" ? callback : callback?.handleEvent;
+  if (typeof handler !== "function") return [];
+  const source = apply(functionSource, handler, []).slice(0, MAX_SOURCE);
+  const called = [...source.matchAll(/([\w$]{3,})\s*(?:\?\.)?\(/g)].map(([, name]) => name);
+  return [`${handler.name}`, ...called.filter((name) => name !== "delete" && name !== "destroy")];
+};
+/**
+ * What the code says that runs when a part of an element is clicked: handlers that attributes declare, and names of what
+ * listeners call. It belongs to the parts, as the handler of a button belongs to the button.
+ * @param {any} target
+ * @returns {string}
+ */
+const codeOf = (target) => {
+  const declared = target.nodeType === 1 ? declarationsOf(target, "parts").handler : "";
+  const called = new Set(clickCallbacks(target, true).flatMap(([, callback]) => namesCalled(callback)));
+  return `${declared} ${[...called].join(" ").slice(0, MAX_CODE)}`.trim().toWellFormed();
 };
 /**
  * Whether a handler can tell elements inside its own apart. One that ignores the event cannot; one that asks whether the
@@ -234,20 +260,24 @@ const itemsMeant = (element) => {
   return items.length ? { type, items } : null;
 };
 /**
- * The items that the click listeners of the whole page may mean: those of lists with nothing else to click.
+ * The items that the click listeners of the whole page may mean: those of lists with nothing else to click; and what the
+ * listeners call.
  * @param {Map<Element, Set<string>>} handled
- * @returns {any[]}
+ * @returns {{ code: string, items: any[] }}
  */
 const itemsOfPage = (handled) => {
   const { body, documentElement } = document;
   const wide = [...handled.keys()].filter((element) => element === body || element.querySelector(LANDMARKS));
   const targets = [window, document, documentElement, ...wide];
-  if (!body || targets.some(isFrameworkRoot) || !targets.some((target) => target && unnamedTypes(target).length)) return [];
+  if (!body || targets.some(isFrameworkRoot)) return { code: "", items: [] };
+  const unnamed = targets.filter((target) => unnamedTypes(target).length);
+  if (!unnamed.length) return { code: "", items: [] };
   const listening = new Set([...handled.keys()].filter((element) => !wide.includes(element)));
-  return listsInside(body, Infinity).flatMap(unitsOf).filter((item) =>
+  const items = listsInside(body, Infinity).flatMap(unitsOf).filter((item) =>
     hasContent(item) && item.textContent.length <= MAX_ITEM_TEXT && !item.querySelector(`${OWN_LINKS}, ${OWN_CONTROLS}`) &&
     !item.closest(WHOLE) && !listening.has(item) &&
     ![...item.querySelectorAll("*")].some((part) => listening.has(part)) && !isInside(item, listening));
+  return { code: unnamed.map(codeOf).join(" "), items };
 };
 /** @param {any} item @param {Set<any>} elements */
 const isInside = (item, elements) => {
