@@ -3,6 +3,8 @@
 What each list shows is among the answers of `tests/sites/phenomena/rows.py`.
 """
 
+import pytest
+
 from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
 from tests.exploring import explore, explore_with
 from tests.sites.answers import LIBRARY, page
@@ -19,6 +21,13 @@ const seen = []; document.addEventListener('click', ((event) => { seen.push(even
 </script>"""
 
 
+#: The same, and tells its server of each click.
+SENDING = """<script>
+const tell = (what) => navigator.sendBeacon('/seen', what);
+document.addEventListener('click', (event) => { tell(event.target.nodeName); });
+</script>"""
+
+
 def listing(number: int) -> str:
     rows = "".join(f"<tr><td>Record {number}.{row}<td>In stock</tr>" for row in range(8))
     notes = "".join(f"<li>Note {row} on page {number}</li>" for row in range(8))
@@ -28,7 +37,8 @@ def listing(number: int) -> str:
     )
 
 
-def test_a_listener_of_the_whole_page_that_only_watches_costs_few_actions():
+@pytest.mark.parametrize("script", [ANALYTICS, SENDING], ids=["kept", "sent"])
+def test_a_listener_of_the_whole_page_that_only_watches_costs_few_actions(script):
     pages = {f"/p/{number}": listing(number) for number in range(6)}
 
     def explored(script, *workers):
@@ -36,7 +46,7 @@ def test_a_listener_of_the_whole_page_that_only_watches_costs_few_actions():
         with FixtureServer({"/": shown["/p/0"], **shown}) as site:
             return [explore(site.url, depth=2, workers=number) for number in workers]
 
-    (plain,), (watched, by_two) = explored("", 1), explored(ANALYTICS, 1, 2)
+    (plain,), (watched, by_two) = explored("", 1), explored(script, 1, 2)
     assert len(watched.graph.nodes) == len(plain.graph.nodes)
     tried = [e for e in watched.graph.edges if e.action.role in {"", "listitem"} and not e.inherited]
     assert 0 < len(tried) <= 10

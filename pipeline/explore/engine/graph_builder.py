@@ -198,7 +198,9 @@ class GraphBuilder:
         known = len(self.states)
         is_below_cap = self._commit(item, outcome)
         if outcome.node_id or _takes_no_pointer(outcome):
-            brought = len(self.states) > known or outcome.had_effects
+            # What is sent for each click at a listener of a list counts the clicks: it tells nothing of the item.
+            had_effects = outcome.showed_more if item.candidate.listener else outcome.had_effects
+            brought = len(self.states) > known or had_effects
             page = self.states[item.state_id].url
             self._siblings.record_result(item.state_id, item.candidate, page, brought=brought)
         return is_below_cap

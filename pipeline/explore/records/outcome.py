@@ -122,7 +122,12 @@ class ActionOutcome(Struct, frozen=True):
     @property
     def had_effects(self) -> bool:
         """Whether the action had effects besides what the page shows."""
-        return bool(self.blocked or self.observed or self.refused or self.dialogs or self.downloads or self.other_tabs)
+        return bool(self.blocked or self.observed or self.refused) or self.showed_more
+
+    @property
+    def showed_more(self) -> bool:
+        """Whether the action showed a dialog or a tab, or began a download."""
+        return bool(self.dialogs or self.downloads or self.other_tabs)
 
     def led_to(self, load: Load, state_id: str) -> ActionOutcome:
         """Return the outcome of an action on the state `state_id` that requested a document with this result."""
