@@ -44,6 +44,19 @@ _CARDS = "".join(f"<section class=card><b>{who} </b><i>{where}</i></section>" fo
 _DAYS = "".join("<tr>" + "".join(f"<td>{7 * week + day}" for day in range(1, 8)) + "</tr>" for week in range(2))
 _TREE = "<li><span>Guides</span><ul><li>Install</li><li>Upgrade</li></ul></li><li>Posts<ul><li>Old posts</li></ul></li>"
 
+_PLAN_NAMES = ("Basic", "Team", "Firm")
+_PLANS = (
+    "".join(
+        f"<div class=plan id={name} style='cursor: pointer'><h3>{name}</h3><ul>"
+        + "".join(f"<li>{name} {part}</li>" for part in ("mail", "disk", "phone", "chat"))
+        + "</ul></div>"
+        for name in _PLAN_NAMES
+    )
+    + """<script>for (const plan of document.querySelectorAll('.plan'))
+        plan.addEventListener('click', (event) => { event.preventDefault(); say(`plan-${plan.id.toLowerCase()}`); });
+    </script>"""
+)
+
 AREAS = (
     _of_body(_table("rows-bound"), "rows-bound"),
     _of_body(
@@ -100,6 +113,13 @@ AREAS = (
         },
         (*_rows("rows-links", "{0} {1} More"), shows("rows-more", by="More"), states("/rows-links", 7)),
     ),
+    # A card is one thing to click, and its list is text. The cursor of a list is that of its items.
+    Area(
+        "rows-plans",
+        {"/rows-plans": page(_PLANS)},
+        (*(shows(f"plan-{name.lower()}", by=f"{name} {name} mail") for name in _PLAN_NAMES), states("/rows-plans", 4)),
+    ),
+    _of_body(_table("rows-pointer", attributes="style='cursor: pointer'"), "rows-pointer"),
     # The items are as dangerous as a button with this handler.
     _that_go("rows-that-go-attribute", "", 'onclick="deleteItem(event)"'),
     _that_go("rows-that-go-called", "list.addEventListener('click', (e) => deleteItem(e));"),

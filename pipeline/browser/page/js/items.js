@@ -10,6 +10,7 @@ const HAS_ITEMS = "list"; // the element listens for its items
 const PART_CODE = "code: "; // what is called when parts of the element are clicked follows, see `codeOf`
 
 const LISTED = "li, tr, [role=listitem], [role=row], [role=option], [role=treeitem]";
+const LIST = "ul, ol, table, tbody, [role=list], [role=table], [role=grid], [role=rowgroup], [role=tree], [role=listbox]";
 // Text that is read, and parts of other elements.
 const UNLISTED = new Set([
   "p", "h1", "h2", "h3", "h4", "h5", "h6", "td", "th", "dt", "dd", "thead", "tbody", "tfoot", "colgroup", "col", "hr", "pre",
@@ -243,6 +244,16 @@ const isClickedInside = (item) => {
 };
 
 /**
+ * Whether an element is a list, or contains nothing but one.
+ * @param {any} element
+ * @returns {boolean}
+ */
+const isOnlyList = (element) => {
+  const [first, ...others] = childrenOf(element);
+  return element.matches(LIST) || (others.length === 0 && first !== undefined && isOnlyList(first));
+};
+
+/**
  * The items that the click listeners of an element may mean, and the type of the click.
  * @param {any} element
  * @returns {{ type: string, items: any[] } | null}
@@ -254,8 +265,8 @@ const itemsMeant = (element) => {
   if (!type) return null;
   const lists = listsInside(element, MAX_LISTS_MEANT);
   if (!lists.length || lists.length > MAX_LISTS_MEANT) return null;
-  // A card whose cursor is a pointer is clicked as a whole, whatever it consists of.
-  if (styleOf(element).cursor === "pointer" && !lists.some(([first]) => first.matches(LISTED))) return null;
+  // A card whose cursor is a pointer is clicked as a whole, whatever it consists of. The cursor of a list is that of its items.
+  if (styleOf(element).cursor === "pointer" && !isOnlyList(element)) return null;
   const items = lists.flatMap(unitsOf).filter((item) => !isClickedInside(item));
   return items.length ? { type, items } : null;
 };
