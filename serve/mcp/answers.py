@@ -281,10 +281,14 @@ def _short_schema(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
     short: dict[str, Any] = with_short_texts(schema, _TEXT_BYTES // 2)
     if len(to_json(short)) <= _SCHEMA_BUDGET:
         return short, 0
-    properties = short.get("properties")
+    properties, required = short.get("properties"), short.get("required")
     items = list(properties.items()) if isinstance(properties, dict) else []
     kept = [item for item in _first_within(items, _SCHEMA_BUDGET) if len(to_json(item)) <= _SCHEMA_BUDGET]
-    return {"type": "object", "properties": dict(kept)}, len(items) - len(kept)
+    cut_schema: dict[str, Any] = {"type": "object", "properties": dict(kept)}
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    if needed := [name for name in _first_within(names, _INPUTS_BUDGET) if len(name) <= _INPUTS_BUDGET]:
+        cut_schema["required"] = needed  # those that were left out as well
+    return cut_schema, len(items) - len(kept)
 
 
 def results(answer: SearchAnswer) -> Results:

@@ -166,7 +166,7 @@ class ScreenTools(_ToolAnswer):
 
     tools: list[ScreenTool]
     more: int = 0
-    """Left out: call with a higher `first`."""
+    """Left out: list with a higher `first`, or search with other words."""
 
 
 class ScreenToolDetail(_ToolAnswer):

@@ -65,7 +65,7 @@ def _changes(shown: PageTool, tool: ToolModel) -> list[str]:
     schema = json.loads(shown.schema)
     # In a page that was loaded before waygraph's script, it is unknown that a script takes the submission.
     is_same_submission = (tool.method, tool.target, shown.method, shown.target) == ("", "", "GET", "")
-    compared = [("declaration", shown.source, tool.source)]
+    compared: list[tuple[str, str, str]] = [("declaration", shown.source, tool.source)]
     if not is_same_submission:
         compared += [("method", shown.method, tool.method), ("address", shown.target, tool.target)]
     found = [
@@ -75,7 +75,7 @@ def _changes(shown: PageTool, tool: ToolModel) -> list[str]:
         found.append("it says that it only reads" if shown.read_only else "it no longer says that it only reads")
     if tool.source != "form":
         return found if schema == tool.input_schema else [*found, *_schema_changes(schema, tool.input_schema)]
-    # Without WebMCP, a browser derives no schema of a declared form: it is inferred, with fields that browsers leave out.
+    # Without WebMCP, no schema of a declared form is derived: it is inferred, with fields that browsers leave out.
     now, before = _form_shape(schema), _form_shape(tool.input_schema)
     known = {
         name: value for name, value in now["properties"].items() if name in {*before["properties"], *now["required"]}

@@ -9,9 +9,13 @@ from waygraph.client.map_source import AsyncMapApi
 from waygraph.core.errors import InvalidInput, NotFound
 from waygraph.core.json_schema import argument_problems, schema_problem
 from waygraph.core.schemas import ToolModel
+from waygraph.core.text import shortened
 
 #: Most ids in a message, and digits of each.
 _MAX_IDS, _ID_DIGITS = 5, 12
+
+#: Longest name of an argument in a message.
+_MAX_NAME = 100
 
 
 async def tool_called(maps: AsyncMapApi, site: str, tool: str) -> ToolModel:
@@ -67,5 +71,11 @@ def check_arguments(tool: ToolModel, arguments: Mapping[str, Any]) -> None:
             f"The schema of the tool '{tool.name}' is no JSON Schema of an object: {problem}.",
             hint="Its page must declare another one; then refresh the map.",
         )
-    if problems := argument_problems(tool.input_schema, arguments):
+    problems = argument_problems(tool.input_schema, arguments)
+    known = tool.input_schema.get("properties")
+    if tool.source == "inferred" and isinstance(known, dict):
+        problems += [
+            f"{shortened(name, _MAX_NAME)}: the form has no such field" for name in arguments if name not in known
+        ]
+    if problems:
         raise InvalidInput(f"Arguments of '{tool.name}': {'; '.join(problems)}.", hint="Its schema says what it takes.")

@@ -122,8 +122,9 @@ def test_found_screens_and_long_paths_stay_small(text):
 @pytest.mark.parametrize("text", ["Prices", LONG, "配送は二日以内に行われます。" * 30])
 def test_tools_with_long_texts_and_large_schemas_stay_small(text):
     inputs = {f"{text} {n}": {"type": "string", "description": text, "enum": [text] * 9} for n in range(100)}
+    schema = {"properties": inputs, "required": list(inputs)}
     tool = ToolModel(
-        id=node_id(1), name=text, title=text, description=text, input_schema={"properties": inputs}, source="form",
+        id=node_id(1), name=text, title=text, description=text, input_schema=schema, source="form",
         states=[node_id(2)] * 20, state_count=99, url=f"http://{SITE}/{text}", origin="", method="GET", target=text,
     )  # fmt: skip
     found = answers.page_tools(ToolsAnswer(site=SITE, version=1, tools=[tool] * 50, total=80), 20)
@@ -132,6 +133,7 @@ def test_tools_with_long_texts_and_large_schemas_stay_small(text):
     detail = answers.page_tool_detail(tool)
     assert size(detail) <= answers.BUDGET
     assert detail.more_inputs == 100 - len(detail.input_schema["properties"]) > 0
+    assert detail.input_schema.get("required", [])[:1] == (["Prices 0"] if text == "Prices" else [])
     huge = tool.model_copy(update={"input_schema": {"properties": {"a": {"enum": ["x" * 9_999]}}}})
     assert answers.page_tool_detail(huge).more_inputs == 1
     path = PathAnswer(site=SITE, version=1, source=None, target=node_id(59), cost_ms=1.0, steps=[step(1, text)] * 60)

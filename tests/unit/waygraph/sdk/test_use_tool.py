@@ -19,6 +19,7 @@ from waygraph.sdk.use_tool import use_tool
 ORIGIN = f"http://{SITE}"
 FORM = Action("submit", role="form", css="#f")
 ANY = {"type": "object"}
+ONE = {"type": "object", "properties": {"q": {"type": "string"}}}
 TOOLS = [
     Tool("", "bad", "", "", {"type": 7}, "script", (), ORIGIN, read_only=True),
     Tool("", "text", "", "", {"type": "string"}, "script", (), ORIGIN, read_only=True),
@@ -27,6 +28,7 @@ TOOLS = [
     Tool("", "close", "", "", ANY, "inferred", (), ORIGIN, element=FORM, method="dialog"),
     Tool("", "bye", "", "", ANY, "inferred", (), ORIGIN, element=FORM, method="GET", target=f"{ORIGIN}/logout",
          read_only=True),
+    Tool("", "find", "", "", ONE, "inferred", (), ORIGIN, element=FORM, method="GET", read_only=True),
 ]  # fmt: skip
 
 
@@ -38,6 +40,11 @@ def maps(tmp_path: Path) -> Iterator[StoreMap]:
     store.publish(replace(plain, tools={tool_id(tool): replace(tool, id=tool_id(tool)) for tool in tools}))
     with StoreMap(store.location) as source:
         yield source
+
+
+def test_a_form_takes_no_other_arguments_than_its_fields(maps: StoreMap) -> None:
+    with pytest.raises(InvalidInput, match="Arguments of 'find': page: the form has no such field"):
+        asyncio.run(use_tool(None, maps, SITE, "find", {"q": "tea", "page": 2}))
 
 
 @pytest.mark.parametrize(
