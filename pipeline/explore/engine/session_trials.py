@@ -83,9 +83,8 @@ class SessionTrials:
         self._counters["session/trials"] += 1
         arrived = await worker.arrive(seen, route) if route is not None else None
         if arrived is None:
-            self._values.learn(Trial(frozenset(), self._values.untried(state.left), "none"))
-            return
-        volatile = {item[:2] for item in state.left if item not in arrived}
+            return  # an outage says nothing about the values
+        volatile = self._values.differing(state.left, arrived)
         stable = tuple(item for item in arrived if item[:2] not in volatile)
         tried, deciding = self._values.untried(stable), self._values.deciding_in_round(stable)
         effect: Effect = "none"

@@ -7,10 +7,13 @@ trial shows that it differs (`engine/session_trials.py`). From then on it belong
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal, NamedTuple
 
+from waygraph.core.urls import is_random_token
+from waygraph.pipeline.browser.storage.stored_values import COOKIES
 from waygraph.pipeline.explore.records.state import LeftValues
 
 #: What a trial found: nothing, other elements in the same page, or another page.
@@ -25,6 +28,10 @@ _TRIED_VALUES = 2
 _MAX_PART_VALUES = 3
 #: Values of a key that make sessions if it decides which page is shown: a site may have many languages.
 _MAX_VALUES = 32
+
+#: Parts of keys that may be random. Letters and numbers in a short part are a name (`ga4`).
+_PART = re.compile(r"[A-Za-z0-9]{8,}")
+_NUMBER = re.compile(r"\d+")
 
 
 class Trial(NamedTuple):
@@ -50,6 +57,7 @@ class SessionValues:
 
     def __init__(self) -> None:
         self._volatile: set[_Key] = set()
+        """Shapes of keys, like those of `_without_effect`: pages may name a key after themselves."""
         self._seen: dict[_Key, list[str]] = {}
         """Values in which states differ from the prepared session, in the order of the states, up to a limit."""
         self._without_effect: dict[_Key, int] = {}
@@ -83,11 +91,20 @@ class SessionValues:
         return tuple(
             item
             for item in left
-            if (key := item[:2]) not in self._volatile
-            and key not in self._values
-            and self._without_effect.get(key, 0) < _TRIED_VALUES
+            if (key := item[:2]) not in self._values
+            and (shape := _shape(key)) not in self._volatile
+            and self._without_effect.get(shape, 0) < _TRIED_VALUES
             and len(self._seen.get(key, ())) <= _MAX_VALUES
         )
+
+    def differing(self, left: LeftValues, again: LeftValues) -> set[_Key]:
+        """Return the keys in which the second arrival at a state differs from the first one.
+
+        A key that only the second one left counts if no state left it: the way there may lead over other states.
+        """
+        first, second = ({item[:2]: item[2] for item in items} for items in (left, again))
+        gone_or_other = {key for key, value in first.items() if second.get(key) != value}
+        return gone_or_other | {key for key in second if key not in first and key not in self._seen}
 
     def note(self, left: LeftValues) -> None:
         """Note what a new state left. Another value of a key that decides makes another session."""
@@ -103,12 +120,12 @@ class SessionValues:
 
     def learn(self, trial: Trial) -> None:
         """Learn from a trial."""
-        self._volatile |= trial.volatile
+        self._volatile |= set(map(_shape, trial.volatile))
         if trial.effect != "none":
             self.decide(trial.tried, trial.effect)
             return
-        for area, key, _ in trial.tried:
-            self._without_effect[area, key] = self._without_effect.get((area, key), 0) + 1
+        for shape in {_shape(item[:2]) for item in trial.tried}:
+            self._without_effect[shape] = self._without_effect.get(shape, 0) + 1
 
     def decide(self, left: LeftValues, effect: Effect) -> None:
         """Note that the values of `left` that were not tried yet have an effect, as have other values of their keys."""
@@ -126,7 +143,7 @@ class SessionValues:
         seen = self._seen[key]
         if self._effects[key] == "part" and len(seen) > _MAX_PART_VALUES:
             del self._values[key]
-            self._without_effect[key] = _TRIED_VALUES
+            self._without_effect[_shape(key)] = _TRIED_VALUES
         else:
             self._values[key] = seen[:_MAX_VALUES]
 
@@ -136,7 +153,7 @@ class SessionValues:
         """Return everything that was learned, as plain JSON. What states left is stored with them."""
         return {
             "volatile": sorted(map(list, self._volatile)),
-            "without_effect": [[*key, count] for key, count in self._without_effect.items()],
+            "without_effect": [[*shape, count] for shape, count in sorted(self._without_effect.items())],
             "values": [[*key, self._effects[key], values] for key, values in self._values.items()],
             "of_round": [[*key, values] for key, values in self._of_round.items()],
         }
@@ -150,6 +167,26 @@ class SessionValues:
         self._of_round = {(area, key): list(values) for area, key, values in checkpoint["of_round"]}
         for each in left:
             self._see(each)
+
+
+def _shape(key: _Key) -> _Key:
+    """Return what keys that pages name after themselves have in common: no path, numbers and random parts masked.
+
+    >>> _shape(("local", "cache:/p/17")), _shape(("cookie", "x.example/ seen-17"))
+    (('local', 'cache:'), ('cookie', 'x.example seen-0'))
+    """
+    area, name = key
+    host = ""
+    if area == COOKIES:
+        place, _, name = name.partition(" ")
+        host = place.partition("/")[0] + " "
+    name = name.partition("/")[0]
+    return area, host + _NUMBER.sub("0", _PART.sub(_masked, name))
+
+
+def _masked(match: re.Match[str]) -> str:
+    part = match[0]
+    return "*" if is_random_token(part) or any(map(str.isdigit, part)) else part
 
 
 def name_of(items: Iterable[tuple[str, str, str]]) -> str:

@@ -114,6 +114,37 @@ def test_a_checkpoint_restores_what_was_learned():
         assert restored.untried(left) == values.untried(left)
 
 
+@pytest.mark.parametrize(
+    ("area", "names"),
+    [
+        ("local", ("cache:/p/1", "cache:/about", "cache:/p/3")),
+        ("session", ("scroll_q7x2k9w4m", "scroll_b3z8v1n6t", "scroll_c5y0p4j9r")),
+        ("local", ("post-12-read", "post-7-read", "post-345-read")),
+        ("cookie", ("x.example/p/1 seen", "x.example/ seen", "x.example/p/3 seen")),
+    ],
+)
+def test_keys_that_pages_name_after_themselves_are_tried_like_one(area, names):
+    first, second, third = ((area, name, "v") for name in names)
+    assert values_after(none(first)).untried((third,)) == (third,)
+    assert values_after(none(first), none(second)).untried((third, JA)) == (JA,)
+    assert values_after(Trial({first[:2]}, (), "none")).untried((third, JA)) == (JA,)
+
+
+def test_keys_of_one_shape_that_are_tried_together_count_once():
+    together = Trial(frozenset(), (("local", "cache:/1", "v"), ("local", "cache:/2", "v")), "none")
+    assert len(values_after(together).untried((("local", "cache:/3", "v"),))) == 1
+
+
+def test_a_second_arrival_differs_in_what_it_lacks_or_changed_and_in_what_no_state_left():
+    values = SessionValues()
+    here = (JA, ("cookie", "gone", "1"), ("cookie", "other", "1"))
+    on_the_way = ("cookie", "region", "ch")
+    for left in (here, (on_the_way,)):
+        values.note(left)
+    again = (JA, ("cookie", "other", "2"), on_the_way, ("session", "random", "1"))
+    assert values.differing(here, again) == {("cookie", "gone"), ("cookie", "other"), ("session", "random")}
+
+
 def test_only_values_that_two_arrivals_leave_count():
     assert same_values((JA, TOKEN), (JA, ("cookie", "token", "x2"))) == (JA,)
 
