@@ -3,13 +3,16 @@
 What each list shows is among the answers of `tests/sites/phenomena/growing.py`.
 """
 
+import threading
+
 import pytest
 
+from tests.blobs import MemoryBlobs
 from tests.browsers import BROWSERS, LOOPBACK_ONLY, shared_browser
 from tests.exploring import explore, explore_with
-from tests.sites.answers import judge, site_pages
+from tests.sites.answers import judge, page, site_pages
 from tests.sites.phenomena.growing import AREAS, MORE_AREAS
-from tests.sites.server import FixtureServer
+from tests.sites.server import FixtureServer, Page
 from waygraph.core.settings import Settings
 from waygraph.index.graph.export import to_json
 from waygraph.index.store import Store
@@ -52,6 +55,31 @@ def test_a_walk_scrolls_until_the_row_is_there(name, tmp_path):
 
         result = BROWSERS.run(work())
     assert result.outcome == "arrived"
+
+
+def test_the_capture_of_a_page_shows_what_was_there_before_it_was_scrolled():
+    script = "addEventListener('scroll', () => { said ||= say('at-' + 'the-end'); }); let said = null;"
+    blobs = MemoryBlobs()
+    with FixtureServer({"/": page(f"<p>A text<div style='height: 3000px'></div><script>{script}</script>")}) as site:
+        explore(site.url, depth=1, blobs=blobs)
+    assert any(b"A text" in content for content in blobs.values())
+    assert not any(b"found: at-the-end" in content for content in blobs.values())
+
+
+@pytest.mark.extended
+def test_a_list_whose_answer_is_late_is_reported_and_its_rows_are_leads():
+    with FixtureServer({}) as site:
+        pages = pages_of("endless")
+        asks = "{ waits = true; fetch('/late').then(() => { more(); waits = false; }); }"
+        pages["/"] = pages["/"].replace("let n = 0;", "let n = 0, waits = false;")
+        pages["/"] = pages["/"].replace("if (isAtEnd()) more();", f"if (isAtEnd() && !waits) {asks}")
+        pages["/late"] = Page(
+            "late", hold=threading.Event(), hold_at_most_s=3.3
+        )  # longer than a long poll is waited for
+        site.pages.update(pages)
+        capture = explore(site.url, depth=1, workers=1)
+    assert capture.report.counters["lists/cut"] == 1
+    assert "Entry 5 of endless-window" in {name for lead in capture.leads.values() for name in lead.names}
 
 
 def test_a_list_without_an_end_is_bounded_and_its_further_links_are_leads():

@@ -19,8 +19,8 @@ SCRIPT_PARTS = (
     "natives", "activity", "sockets", "timers", "interest", "animation", "dialogs", "tabs", "frames", "settle",
     "waiting", "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover",
     "handlers", "items", "workers", "declared", "kinds", "segments", "candidates", "carousels", "pass", "outline",
-    "banner", "roots", "digest", "aria", "markup", "lists", "links", "webmcp", "forms", "tools", "snapshot", "revert",
-    "find", "scroll", "api",
+    "banner", "roots", "digest", "aria", "markup", "lists", "growing", "links", "webmcp", "forms", "tools", "snapshot",
+    "revert", "find", "scroll", "api",
 )  # fmt: skip
 
 #: Globals that the script uses, read once before a page's scripts can replace them. `js/natives.js` lists what it calls

@@ -415,7 +415,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
 
 
 def with_further_rows(snapshot: Snapshot, result: Mapping[str, Any]) -> Snapshot:
-    """Return a snapshot with what `readOn` of `js/lists.js` found: rows of lists that grow, or links of them."""
+    """Return a snapshot with what `readOn` of `js/growing.js` found: rows of lists that grow, or links of them."""
     rows = tuple(_candidate(entry, result["paths"], [()]) for entry in result["rows"])
     known = {candidate.action.target for candidate in snapshot.candidates} | {link.url for link in snapshot.links}
     links = tuple(PageLink(*link) for link in result["links"] if link[0] not in known)

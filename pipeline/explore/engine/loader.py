@@ -17,7 +17,7 @@ from waygraph.pipeline.browser.guard import suggest_rule
 from waygraph.pipeline.browser.page.failures import ClassifiedError, FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.page.view import ActionResult
-from waygraph.pipeline.browser.session import GuardedPage, PreparedSession
+from waygraph.pipeline.browser.session import Capture, GuardedPage, PreparedSession
 from waygraph.pipeline.explore.engine.context import CrawlContext, SaveSnapshot
 from waygraph.pipeline.explore.engine.retries import Retries
 from waygraph.pipeline.explore.engine.session_page import SessionPage
@@ -162,13 +162,11 @@ class Loader:
                 return Load(ms=result.ms, blocked=stopped.blocked, varies=again.url)
         if advice := suggest_rule(stopped.blocked, self.requested_by, snapshot, requested_url=url):
             self._context.advise(advice)
-        if snapshot.is_page:
-            snapshot, cut = await page.view.read_on(snapshot)
-            self._counters["lists/cut"] += cut
-        key = await self._context.save_snapshot(snapshot, page.capture)
+        key, is_kept = await self._save(page, snapshot)
         for banner in result.banners:
             self._counters[f"banner/{banner.choice}"] += 1
-        persists = again is not None and again.id == snapshot.id and await self._persists(page, snapshot, left)
+        is_again = is_kept and again is not None and again.id == snapshot.id
+        persists = is_again and await self._persists(page, snapshot, left)
         await self._page.restore()
         return Load(
             snapshot.id,
@@ -182,6 +180,39 @@ class Loader:
             left=left,
             persists=persists,
         )
+
+    async def _save(self, page: GuardedPage, snapshot: Snapshot) -> tuple[str, bool]:
+        """Store the snapshot of a page, with further rows of lists that grow.
+
+        Returns
+        -------
+        tuple
+            The key of the snapshot, and whether the page is still open: reading on may lead elsewhere or take too long.
+        """
+        try:
+            may_grow = snapshot.is_page and await page.view.may_grow()
+        except (BrowserFailure, PlaywrightError):
+            may_grow = False  # the page leads elsewhere by itself
+        if not may_grow:
+            return await self._context.save_snapshot(snapshot, page.capture), True
+        (shown,) = await asyncio.gather(page.capture(), return_exceptions=True)
+
+        async def capture_before() -> Capture:
+            if isinstance(shown, BaseException):
+                raise shown
+            return shown
+
+        try:
+            further, cut = await page.view.read_on(snapshot)
+        except (BrowserFailure, PlaywrightError) as error:
+            log.info("lists/not_read %s: %s", snapshot.url, failure_cause(error).message)
+            self._counters["lists/cut"] += 1
+            await self.close()
+            return await self._context.save_snapshot(snapshot, capture_before), False
+        self._counters["lists/cut"] += cut
+        # Also what scrolling stored must not be there when the next document is loaded.
+        await self._left_values(page, further)
+        return await self._context.save_snapshot(replace(further, storage=snapshot.storage), capture_before), True
 
     async def check_session(self, url: str, snapshot: Snapshot) -> None:
         """Load the start page in a new context of the session. Raise LoggedOut if it shows what visitors see.

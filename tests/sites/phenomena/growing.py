@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.sites.answers import Area, found, never, page, shows, states
+from tests.sites.answers import Area, edge, found, hidden, never, page, shows, states
 from tests.sites.server import Page
 from waygraph.demo_site.local_server import Request
 
@@ -65,6 +65,19 @@ _VIRTUAL = page(
 )
 
 
+_FAR_END = "<div style='height: 3000px'></div><p>The end"
+
+
+def _notes_depth(request: Request) -> Page:
+    """A page that has more for those who have scrolled, and stores a cookie when it is."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    has_scrolled = "depth=1" in headers.get("cookie", "")
+    more = found("grown-by-cookie") if has_scrolled else ""
+    script = "addEventListener('scroll', () => { if (scrollY > 500) document.cookie = 'depth=1; path=/'; })"
+    links = "".join(f"<a href=/grows/stores/{n}>Text {n} of stores</a> " for n in (1, 2, 3))
+    return Page(page(f"<h1>{request.path}</h1>{links}{more}{_FAR_END}<script>{script}</script>"))
+
+
 def _area(name: str) -> Area:
     entries = (shows(f"grown-{name}-{n}", by=f"Entry {n} of {name}") for n in (1, 4, 5, 8, 9, 12))
     return Area(f"grows-{name}", _pages(name, 12), (*entries, states(f"/grows/{name}", 1)))
@@ -79,6 +92,37 @@ AREAS = (
             *(shows(f"grown-virtual-{n}", by=f"Entry {n} of virtual") for n in (1, 6, 7, 14)),
             states("/grows/virtual", 1),
         ),
+    ),
+    # What scrolling stores is gone when the next page is loaded.
+    Area(
+        "grows-stores",
+        {"/grows/stores": _notes_depth, **{f"/grows/stores/{n}": _notes_depth for n in (1, 2, 3)}},
+        (edge("Text 3 of stores"), hidden("grown-by-cookie")),
+    ),
+    # Scrolling leads to the next text: the page is captured as it was before.
+    Area(
+        "grows-away",
+        {
+            "/grows/away": page(
+                f"""<f-away>found: grown-away</f-away>{_FAR_END}
+                <script>addEventListener('scroll', () => {{ if (scrollY > 1500) location.href = '/grows/away/next'; }})
+                </script>"""
+            ),
+            "/grows/away/next": found("grown-next-text"),
+        },
+        (shows("grown-away", by="Area grows-away"), states("/grows/away", 1)),
+    ),
+    # What appears at the end and stays in view is no row.
+    Area(
+        "grows-to-top",
+        {
+            "/grows/to-top": page(
+                f"""<f-top>A long text</f-top>{_FAR_END}<button id=up onclick="scrollTo(0, 0); say('grown-back-to-top')"
+                style="display: none; position: fixed; bottom: 9px">Back to top</button><script>
+                addEventListener('scroll', () => {{ up.style.display = scrollY > 300 ? 'block' : 'none'; }})</script>"""
+            )
+        },
+        (hidden("grown-back-to-top"), states("/grows/to-top", 1)),
     ),
     # Without an end: the entries of the page are followed, further ones are leads, and the number of batches is bounded.
     Area(

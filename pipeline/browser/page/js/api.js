@@ -64,6 +64,7 @@ writeProperty(window, KEY, {
     waitUntilDrawn,
     markup: () => withNatives(markup),
     find: findAction,
+    mayGrow,
     readOn,
     scroll: scrollBox,
     reveal,

@@ -1,5 +1,4 @@
-// Provides the rows of virtual lists, which are in the document only while the list is scrolled to them, and the further rows of
-// lists that grow when their end is shown.
+// Provides the rows of virtual lists, which are in the document only while the list is scrolled to them.
 //
 // A virtual list is a box that scrolls, whose script renders only the visible rows, so that the box is higher than its
 // content. A snapshot scrolls it through and records the candidates in its rows. Their paths contain the scroll position:
@@ -91,14 +90,15 @@ const candidatesInList = (box, options) => {
  * Scroll a list through and collect the rows that are not visible at its top.
  * @param {any} box
  * @param {SnapshotOptions} options
+ * @param {number} [deadline]
  */
-const readRows = async (box, options) => {
+const readRows = async (box, options, deadline = Infinity) => {
   const boxPath = pathFromRoot(box);
   const known = new Set(withNatives(() => candidatesInList(box, options).map(({ candidate }) => rowKey(candidate))));
   /** @type {Row[]} */
   const rows = [];
   await noteScroll();
-  for (let screen = 1; screen <= MAX_LIST_SCREENS; screen++) {
+  for (let screen = 1; screen <= MAX_LIST_SCREENS && now() < deadline; screen++) {
     const before = box.scrollTop;
     await scrollList(box, before + box.clientHeight, options);
     if (!box.isConnected || box.scrollTop <= before) break;
@@ -152,117 +152,6 @@ const addRows = (pass) => {
       pass.candidates.push({ ...candidate, place, nth, covered: false });
     }
   }
-};
-
-// ---- lists that grow ----
-
-const MAX_BATCHES = 12; // of one list
-const MAX_FURTHER_ROWS = 60; // of one list; the links of more are not acted on
-const END_TIMEOUT_MS = 5_000; // time for a batch to arrive
-
-/** Boxes at their top that may add rows when their end is shown: they listen, or something in them is waited for. @returns {any[]} */
-const growingBoxes = () => {
-  const boxes = new Set(pageListensToScroll || window.onscroll || document.onscroll ? [document.scrollingElement] : []);
-  const page = mainScroller();
-  for (const box of scrollBoxes) boxes.add(box);
-  for (const target of observedTargets) {
-    if (!target.isConnected) observedTargets.delete(target);
-    let box = /** @type {any} */ (target);
-    while (box && box.nodeType === 1 && !canScroll(box, false)) box = box.parentElement;
-    if (target.isConnected) boxes.add(box ?? page);
-  }
-  return [...boxes].filter((box) => box?.isConnected && box.getRootNode() === document && canScroll(box, false) && box.scrollTop === 0 &&
-    !lists.includes(box)).slice(0, MAX_LISTS);
-};
-/**
- * Show the end of a box, and wait for what that adds. Resolves to whether anything has changed.
- * @param {any} box
- * @param {SnapshotOptions} options
- */
-const showEnd = async (box, options) => {
-  const start = now();
-  activity.actionStart = activity.lastConsequence = start; // the timers that it sets count
-  box.scrollTo({ top: box.scrollHeight, behavior: "instant" });
-  await nextFrame();
-  await nextFrame();
-  withNatives(flushMutations);
-  if (activity.lastChange <= start && activity.inFlight.size === 0 && activity.timers.size === 0) return false;
-  do await new Promise((done) => nativeSetTimeout(done, POLL_MS));
-  while (now() - start < END_TIMEOUT_MS && !withNatives(() => allQuiet(options, start)));
-  return true;
-};
-/**
- * Rows that a box adds when its end is shown, and whether there may be more.
- * @param {any} box
- * @param {SnapshotOptions} options
- * @returns {Promise<{ rows: Row[], isCut: boolean }>}
- */
-const readGrowth = async (box, options) => {
-  const boxPath = pathFromRoot(box);
-  const known = new Set(withNatives(() => candidatesInList(box, options).map(({ candidate }) => rowKey(candidate))));
-  /** @type {Row[]} */
-  const rows = [];
-  let isCut = true;
-  await noteScroll();
-  for (let batch = 0; batch < MAX_BATCHES; batch++) {
-    const { scrollHeight } = box;
-    const changed = await showEnd(box, options);
-    const before = rows.length;
-    if (changed) withNatives(() => {
-      for (const { path, candidate } of candidatesInList(box, options)) {
-        const key = rowKey(candidate);
-        if (known.has(key)) continue;
-        known.add(key);
-        rows.push({ ...candidate, path: `${boxPath}${SCROLLED}${box.scrollTop}${path}` });
-      }
-    });
-    if (rows.length === before && box.scrollHeight <= scrollHeight) {
-      isCut = false;
-      break;
-    }
-    if (box.scrollHeight > scrollHeight) continue;
-    // What is drawn follows the position: between top and end there is more.
-    await scrollList(box, 0, options);
-    isCut = box.scrollHeight > (MAX_LIST_SCREENS + 1) * box.clientHeight;
-    return { rows: await readRows(box, options), isCut };
-  }
-  await scrollList(box, 0, options);
-  return { rows, isCut };
-};
-/**
- * Read on in lists that grow, and return as JSON their further rows as candidates, with their paths; the links of lists that do
- * not end or have many rows; the number of lists that were not read to their end; and what is stored now.
- * @param {SnapshotOptions} options
- */
-const readOn = async (options) => {
-  const boxes = withNatives(growingBoxes);
-  /** @type {{ rows: Row[], isCut: boolean }[]} */
-  const further = [];
-  for (const box of boxes) further.push(await readGrowth(box, options));
-  return withNatives(() => {
-    const result = { rows: [], paths: [], links: [], cut: 0, storage: storageHashes() };
-    const { rows, paths, links } = /** @type {Record<string, any[]>} */ (/** @type {any} */ (result));
-    if (!further.some((list) => list.rows.length)) return stringify(result);
-    const counts = new Map();
-    for (const { kind, value, frame, role, name } of passOverPage(options).candidates) {
-      const key = stringify([kind, value, role, name]);
-      if (frame === 0) counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-    for (const list of further) {
-      result.cut += list.isCut ? 1 : 0;
-      for (const { path, ...candidate } of list.rows) {
-        if (list.isCut || list.rows.length > MAX_FURTHER_ROWS) {
-          if (candidate.kind === "click" && candidate.target) links.push([candidate.target, candidate.name, false]);
-          continue;
-        }
-        const key = stringify([candidate.kind, candidate.value, candidate.role, candidate.name]);
-        const nth = counts.get(key) ?? 0;
-        counts.set(key, nth + 1);
-        rows.push(flattened({ ...candidate, nth, covered: false, place: paths.push(path) - 1 }));
-      }
-    }
-    return stringify(result);
-  });
 };
 
 /**
