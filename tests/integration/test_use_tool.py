@@ -343,7 +343,7 @@ def test_a_tool_that_leaves_the_page_arrives(mapped):
 
 
 def test_tools_that_fail_or_never_answer_are_errors_with_a_hint(mapped):
-    with pytest.raises(ToolFailed, match='page and no instruction: ".*failed'):
+    with pytest.raises(ToolFailed, match=r'page and no instruction: ".*failed'):
         use(mapped, "broken", {"n": 1}, start="/lab")
     with pytest.raises(ToolFailed, match="no answer") as caught:
         use(mapped, "never", {"n": 1}, start="/lab", timeout_s=0.5)
