@@ -197,6 +197,37 @@ def test_the_address_of_a_form_is_the_same_on_all_pages_and_for_all_sessions(htm
     assert (tool.method, tool.target and "/" + tool.target.split("/", 3)[3]) == (method, target)
 
 
+def test_choices_are_those_that_can_be_made_and_steps_are_those_of_the_first_value():
+    _, schema = only_tool(
+        f"""<form><select name=one><option>a<option disabled>b<optgroup label=old disabled><option>c</optgroup></select>
+        <select name=same>{"<option>x" * 600}</select>
+        <select name=many>{"".join(f"<option>{n}" for n in range(501))}</select>
+        <input type=number name=odd step=10 value=5><input type=number name=even step=10 value=20>
+        <input type=number name=from min=20 value=25 step=10></form>"""
+    )
+    given = schema["properties"]
+    assert (given["one"]["enum"], given["same"]["enum"], "enum" in given["many"]) == (["a", "b"], ["x"], False)
+    steps = {name: given[name].get("multipleOf") for name in ("odd", "even", "from")}
+    assert steps == {"odd": None, "even": 10, "from": 10}
+
+
+def test_polyfills_that_do_not_answer_share_one_wait_and_are_asked_once():
+    frame = (
+        "<script>navigator.modelContext = {getTools: () => { top.asked += 1; return new Promise(() => {}); }}</script>"
+    )
+    html = f"""<title>t</title><script>window.asked = 0; navigator.modelContext = {{getTools: () => [
+      {{name: 'quick', description: 'Answers'}}]}}</script>{f'<iframe srcdoc="{frame}"></iframe>' * 3}"""
+
+    async def run(site):
+        async with guarded_page() as page:
+            first = (await page.view.goto(site.url)).snapshot
+            second = await page.view.observe()
+            return [[tool.name for tool in seen.tools] for seen in (first, second)], await page.page.evaluate("asked")
+
+    with FixtureServer({"/": html}) as site:
+        assert BROWSERS.run(run(site)) == ([["quick"]] * 2, 3)
+
+
 def test_the_number_of_tools_and_the_size_of_schemas_are_bounded():
     forms = "".join(f"<form><input name=q{n}><button>B</button></form>" for n in range(203))
     options = "".join(f"<option>{n}{'x' * 200}" for n in range(499))
@@ -267,6 +298,30 @@ def test_a_tool_is_filled_with_the_events_of_a_person_and_then_submitted():
     )
     (path,) = [path for _, path in requests if path.startswith("/sent")]
     assert path.partition("?")[2] == "text=T&area=two%0D%0Alines&n=3&day=2026-02-03&yes=on&one=b&many=x&many=z&r=2&c=p"
+
+
+def test_a_form_that_is_drawn_anew_while_it_is_filled_is_sent_with_all_values():
+    html = """<title>t</title><form id=f action=/sent></form><script>
+      const draw = (land) => f.innerHTML = `<select name=land><option>a<option ${land === "b" && "selected"}>b</select>
+        <select name=city>${["x", "y"].map((city) => `<option>${land}${city}`).join("")}</select>
+        <textarea name=note></textarea><button>Go</button>`;
+      draw("a");
+      f.addEventListener("change", (e) => { if (e.target.name === "land") draw(e.target.value); })</script>"""
+    values = {"city": "by", "note": "one\r\ntwo", "land": "b"}
+    filled, _, _, requests = used(html, values, submit=True)
+    assert (filled["filled"], filled["missing"], filled["rejected"]) == (["land", "city", "note"], [], [])
+    assert "/sent?land=b&city=by&note=one%0D%0Atwo" in [path for _, path in requests]
+
+
+def test_values_that_the_page_takes_away_are_rejected_and_those_that_it_rewrites_are_not():
+    html = """<title>t</title><form id=f action=/sent><input name=phone><input name=code><input name=late>
+      <button>Go</button></form><script>
+      f.phone.oninput = () => { f.phone.value = f.phone.value.replace(/^(...)/, "($1) "); };
+      f.code.oninput = () => { f.code.value = ""; };
+      f.late.oninput = () => queueMicrotask(() => { f.late.value = "other"; });</script>"""
+    filled, *_ = used(html, {"phone": "1234567", "code": "AB", "late": "mine"})
+    assert filled["filled"] == ["phone"]
+    assert filled["rejected"] == [[name, "the page does not keep the value"] for name in ("code", "late")]
 
 
 def test_filling_alone_submits_nothing():

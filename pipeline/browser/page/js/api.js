@@ -79,9 +79,9 @@ writeProperty(window, KEY, {
       await gatherTools();
       return withNatives(() => stringify(pageTools()));
     },
-    fillTool: (
+    fillTool: async (
       /** @type {RecordedAction} */ action, /** @type {Record<string, any>} */ values, /** @type {ExpectedForm | undefined} */ expected,
-    ) => withNatives(() => stringify(fillTool(action, values, expected))),
+    ) => stringify(await fillTool(action, values, expected)),
     resetTool: (/** @type {RecordedAction} */ action) => withNatives(() => resetTool(action)),
     submitTool: () => withNatives(() => stringify(submitTool())),
     restoreStorage: () => withNatives(restoreStorage),

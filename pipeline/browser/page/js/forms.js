@@ -29,20 +29,24 @@ const controlBox = (node, all) => {
   const [controls, buttons] = [all.filter(isFillable), all.filter((one) => one.matches(BUTTONS))];
   return { node, element, isForm: element.localName === "form", controls, buttons, role, name: authorName(node, role) };
 };
+/** @param {any} form */
+const formBox = (form) => controlBox(form, Array.from(formElements.call(form)));
+/** @param {any} node */
+const groupBox = (node) =>
+  controlBox(node, [...node.querySelectorAll(`input, select, textarea, ${BUTTONS}`)].filter((one) => !one.form));
 /**
  * The forms of a document, and the innermost groups outside of forms that have a text field and a button.
  * @param {Document} doc
  * @returns {ControlBox[]}
  */
 const controlBoxes = (doc) => {
-  const forms = inAllRoots(doc, "form").map((form) => controlBox(form, Array.from(formElements.call(form))));
+  const forms = inAllRoots(doc, "form").map(formBox);
   /** @type {ControlBox[]} */
   const groups = [];
   for (const node of inAllRoots(doc, GROUPS).reverse()) {
     const next = groups.at(-1); // the first one after `node` in document order
     if (next && node.contains(next.node)) continue;
-    const all = [...node.querySelectorAll(`input, select, textarea, ${BUTTONS}`)].filter((one) => !one.form);
-    const group = controlBox(node, all);
+    const group = groupBox(node);
     if (group.buttons.length > 0 && group.controls.some(isTextField)) groups.push(group);
   }
   return [...forms, ...groups.reverse()];
@@ -131,17 +135,17 @@ const numberSchema = (control) => {
   /** @type {any} */
   const schema = { type: "number" };
   const isRange = control.type === "range";
-  const limit = (/** @type {string} */ name, /** @type {number} */ preset) => {
+  const given = (/** @type {string} */ name) => {
     const value = control.getAttribute(name)?.trim();
-    return value && Number.isFinite(+value) ? +value : isRange ? preset : NaN;
+    return value && Number.isFinite(+value) ? +value : undefined;
   };
-  const [minimum, maximum] = [limit("min", 0), limit("max", 100)];
-  if (Number.isFinite(minimum)) schema.minimum = minimum;
-  if (Number.isFinite(maximum)) schema.maximum = isRange ? Math.max(minimum, maximum) : maximum;
+  const [minimum, maximum] = [given("min") ?? (isRange ? 0 : undefined), given("max") ?? (isRange ? 100 : undefined)];
+  if (minimum !== undefined) schema.minimum = minimum;
+  if (maximum !== undefined) schema.maximum = isRange ? Math.max(minimum ?? 0, maximum) : maximum;
   if (control.step.toLowerCase() === "any") return schema;
   const step = +control.step > 0 ? +control.step : 1;
-  // Steps count from the minimum, multiples from zero.
-  const steps = Number.isFinite(minimum) ? minimum / step : 0;
+  // Steps count from the minimum, or the first value, multiples from zero.
+  const steps = (given("min") ?? given("value") ?? 0) / step;
   if (Math.round(steps * 1e6) % 1e6 === 0) schema.multipleOf = step;
   return schema;
 };
@@ -174,6 +178,8 @@ const choiceSchema = (options, titleOf) => {
   });
   return { type: "string", anyOf, enum: [...unique.keys()] };
 };
+/** The options of a list but for those of disabled groups; browsers count single ones that are disabled. @param {any} select */
+const optionsIn = (select) => Array.from(select.options).filter((/** @type {any} */ one) => !one.matches("optgroup:disabled *"));
 /** @param {any} items */
 const listSchema = (items) => ({ type: "array", items, uniqueItems: true });
 /** What the page says of a control. @param {any} control */
@@ -189,7 +195,7 @@ const propertySchema = (controls) => {
   if (first.type === "radio") return choices();
   if (first.type === "checkbox") return others.length > 0 ? listSchema(choices()) : { type: "boolean" };
   if (first.localName === "select") {
-    const items = choiceSchema(first.options, (one) => squeeze(one.label));
+    const items = choiceSchema(optionsIn(first), (one) => squeeze(one.label));
     return first.multiple ? listSchema(items) : items;
   }
   return first.type === "number" || first.type === "range" ? numberSchema(first) : textSchema(first);

@@ -186,9 +186,12 @@ const setProperty = (controls, value) => {
     dispatchInput(control);
     return "";
   }
-  const result = setValue(control, wanted.join(","));
+  const text = wanted.join(",");
+  const result = setValue(control, control.localName === "textarea" ? text.replace(/\r\n?/g, "\n") : text);
   return result.obstacle?.[1] ?? "";
 };
+/** A text without what pages add to one that is typed: signs and spaces, another case. @param {string} text */
+const plainText = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "") || text;
 /**
  * Note whether the document of a form is about to be replaced.
  * @param {any} node
@@ -204,29 +207,63 @@ const watchForm = (node, xpath) => {
   return watched;
 };
 /**
- * Fill the controls of a tool. The form is not submitted.
+ * Whether the controls of a property have a value that was set.
+ * @param {any[]} controls
+ * @param {any} value
+ */
+const hasValue = (controls, value) => {
+  const [control] = controls;
+  if (control.type === "checkbox" && controls.length === 1) return control.checked === Boolean(value);
+  const wanted = (Array.isArray(value) ? value : [value]).map(String);
+  const isSelect = control.localName === "select";
+  if (!isSelect && !CHOICES.has(control.type)) return plainText(control.value) === plainText(wanted.join(","));
+  const options = isSelect ? Array.from(control.options) : controls;
+  const chosen = new Set(options.filter((one) => one.selected || one.checked).map((one) => one.value));
+  return chosen.size === new Set(wanted).size && wanted.every((one) => chosen.has(one));
+};
+/**
+ * Fill the controls of a tool, in document order. The form is not submitted. A field may change others, and a script may draw
+ * the form anew: controls are looked up for each property, and the values are read back when all are set.
  * @param {RecordedAction} action `Tool.element`.
  * @param {Record<string, any>} values By name of the property.
  * @param {ExpectedForm} [expected] The form must be so, or it is not here.
- * @returns {{ found: boolean, filled: string[], missing: string[], rejected: [name: string, reason: string][] }} Whether the
- *   form is here; the properties that were set; those for which it has no control; those whose values it does not accept.
+ * @returns {Promise<{ found: boolean, filled: string[], missing: string[], rejected: [name: string, reason: string][] }>} Whether the
+ *   form is here; the properties that were set; those for which it has no control; those whose values it does not accept or keep.
  */
-const fillTool = (action, values, expected) => {
-  const box = withCaches(() => findBox(action, expected));
-  filledForm?.end();
-  filledForm = box ? watchForm(box.node, action.xpath) : null;
-  /** @type {ReturnType<typeof fillTool>} */
+const fillTool = async (action, values, expected) => {
+  const box = withNatives(() => {
+    const found = withCaches(() => findBox(action, expected));
+    filledForm?.end();
+    filledForm = found ? watchForm(found.node, action.xpath) : null;
+    return found;
+  });
+  /** @type {Awaited<ReturnType<typeof fillTool>>} */
   const result = { found: box !== undefined, filled: [], missing: [], rejected: [] };
   if (!box) return result;
-  const properties = withCaches(() => propertiesOf(box));
-  noteAction();
-  for (const name of Object.keys(values)) {
-    const controls = properties.get(name);
-    const reason = controls && setProperty(controls, values[name]);
-    if (!controls) result.missing.push(name);
-    else if (reason) result.rejected.push([name, reason]);
-    else result.filled.push(name);
-  }
+  const propertiesNow = () =>
+    withCaches(() => {
+      const now = box.node.isConnected ? (box.isForm ? formBox : groupBox)(box.node) : findBox(action, expected);
+      return now ? propertiesOf(now) : new Map();
+    });
+  withNatives(() => {
+    const inOrder = new Set([...propertiesNow().keys(), ...Object.keys(values)]);
+    noteAction();
+    for (const name of [...inOrder].filter((each) => Object.hasOwn(values, each))) {
+      const controls = propertiesNow().get(name);
+      const reason = controls && setProperty(controls, values[name]);
+      if (!controls) result.missing.push(name);
+      else if (reason) result.rejected.push([name, reason]);
+      else result.filled.push(name);
+    }
+  });
+  await new Promise((resolve) => nativeSetTimeout(resolve, 0)); // frameworks draw when the events are over
+  withNatives(() => {
+    const properties = propertiesNow();
+    const isKept = (/** @type {string} */ name) => properties.has(name) && hasValue(properties.get(name), values[name]);
+    const lost = result.filled.filter((name) => !isKept(name));
+    result.filled = result.filled.filter((name) => !lost.includes(name));
+    for (const name of lost) result.rejected.push([name, "the page does not keep the value"]);
+  });
   return result;
 };
 /**

@@ -70,14 +70,18 @@ let declaredTools = [];
 /** Number of tools that these documents register again and again. */
 let restlessTools = 0;
 
+/** Stands for what a polyfill has not answered in time. @type {any[]} */
+const LATE = [];
+/** Polyfills that were late once: they are not asked again. @type {WeakSet<any>} */
+const lateProviders = lasting(new WeakSet());
 /**
- * Result of a call, or null if it fails or takes too long.
+ * Result of a call, null if it fails, or `LATE`.
  * @param {() => any} call
  * @returns {Promise<any>}
  */
 const resultOf = (call) =>
   new Promise((resolve) => {
-    nativeSetTimeout(resolve, TOOLS_MS, null);
+    nativeSetTimeout(resolve, TOOLS_MS, LATE);
     (async () => {
       try {
         resolve(await call());
@@ -89,22 +93,23 @@ const resultOf = (call) =>
 /**
  * What provides declared tools: the browser's object, and those of polyfills.
  * @param {any[]} windows
- * @returns {[source: Declared["source"], win: any, getTools: () => any][]}
+ * @returns {[source: Declared["source"], win: any, provider: any, getTools: () => any][]}
  */
 const toolProviders = (windows) => {
-  /** @type {[Declared["source"], any, () => any][]} */
+  /** @type {ReturnType<typeof toolProviders>} */
   const providers = [];
   const native = hasWebMcp ? apply(/** @type {any} */ (contextGetter), document, []) : undefined;
   const declares = (/** @type {any} */ win) =>
     (win[KEY]?.mayRegister() ?? true) || inAllRoots(win.document, "form[toolname]").length > 0;
   // The browser's own lists the tools of all frames of the origin.
-  if (native && windows.some(declares)) providers.push(["script", window, () => apply(nativeGetTools, native, [])]);
+  if (native && windows.some(declares)) providers.push(["script", window, native, () => apply(nativeGetTools, native, [])]);
   for (const win of windows) {
     const own = hasWebMcp ? apply(/** @type {any} */ (contextGetter), win.document, []) : undefined;
     const found = new Set([win.document.modelContext, win.navigator.modelContext]);
     found.delete(own);
     for (const polyfill of found) {
-      if (typeof polyfill?.getTools === "function") providers.push(["polyfill", win, () => polyfill.getTools()]);
+      if (lateProviders.has(polyfill) || typeof polyfill?.getTools !== "function") continue;
+      providers.push(["polyfill", win, polyfill, () => polyfill.getTools()]);
     }
   }
   return providers;
@@ -201,10 +206,13 @@ const readDeclared = async (windows) => {
   const found = [];
   let restless = 0;
   const providers = withNatives(() => toolProviders(windows));
+  // All are asked at once: they share the time.
+  const asked = withNatives(() => providers.map(([, , , getTools]) => resultOf(getTools)));
   for (let i = 0; i < providers.length; i++) {
-    const [source, win, getTools] = providers[i];
-    const given = await resultOf(getTools);
+    const [source, win, provider] = providers[i];
+    const given = await asked[i];
     withNatives(() => {
+      if (given === LATE && source === "polyfill") lateProviders.add(provider);
       for (let j = 0; j < Math.min(given?.length ?? 0, 2 * MAX_TOOLS); j++) {
         try {
           const tool = readTool(given[j], source, win);
