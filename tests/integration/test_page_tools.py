@@ -292,7 +292,7 @@ def used(html, values, *, submit=False):
 def test_a_tool_is_filled_with_the_events_of_a_person_and_then_submitted():
     filled, sent, events, requests = used(FORM, VALUES, submit=True)
     assert filled == {"found": True, "filled": list(VALUES), "missing": [], "rejected": []}
-    assert sent == {"found": True, "submitted": True, "invalid": []}
+    assert (sent["submitted"], sent["prevented"], sent["leaves"], sent["invalid"]) == (True, False, False, [])
     assert {"input text", "change text", "input area", "change one", "click yes", "change yes", "change r"} <= set(
         events
     )
@@ -336,5 +336,5 @@ def test_values_that_a_form_does_not_take_are_named():
         ["other"],
         ["day", "one"],
     )
-    assert sent == {"found": True, "submitted": False, "invalid": ["n"]}
+    assert (sent["submitted"], sent["invalid"]) == (False, ["n"])
     assert not any(path.startswith("/sent") for _, path in requests)
