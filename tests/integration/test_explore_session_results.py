@@ -53,7 +53,7 @@ async def walk_to_all(site, maps, capture):
             page = await context.new_page()
             await page.goto(site.url)
             result = await teleport(page, maps, capture.site, node_id, allow_goto=False)
-            shown = "+".join(await page.locator("h1, h2").all_inner_texts())
+            shown = "+".join(await context.pages[-1].locator("h1, h2").all_inner_texts())  # a tab may be open
             is_direct = result.arrived and all(step.agrees for step in result.steps)
             await context.close()
             return None if is_direct and shown == name else (name, result.outcome, shown)

@@ -57,6 +57,33 @@ def languages() -> tuple[dict[str, Answer], Edges]:
     return pages, frozenset(edges)
 
 
+def tabs() -> tuple[dict[str, Answer], Edges]:
+    """`/fr` sets a cookie, and so does a click on a link that opens `/help` in a tab."""
+    click = "<p><a href='/help' target=_blank onclick=\"document.cookie='lang=ja; path=/'\">In Japanese</a></p>"
+    names = {"": ("Help", "b"), "fr": ("Aide", "i"), "ja": ("Tasuke", "u")}
+
+    def shown(request: Request) -> str:
+        name, tag = names[_cookie(request, "lang")]
+        return _page(name, {}, tag=tag)
+
+    pages: dict[str, Answer] = {
+        "/": _page("Start", {"French": "/fr", "Japanese": "/ja", "Help": "/help"}),
+        "/fr": _setting(_page("Francais", {"Help": "/help"}, tag="em", extra=click), "lang=fr", "Path=/"),
+        "/ja": _setting(_page("Nihongo", {"Help": "/help"}, tag="s"), "lang=ja", "Path=/"),
+        "/help": shown,
+    }
+    return pages, frozenset(
+        {
+            ("Start", "French", "Francais"),
+            ("Start", "Japanese", "Nihongo"),
+            ("Start", "Help", "Help"),
+            ("Francais", "Help", "Aide"),
+            ("Francais", "In Japanese", "Tasuke"),
+            ("Nihongo", "Help", "Tasuke"),
+        }
+    )
+
+
 def regions() -> tuple[dict[str, Answer], Edges]:
     """A script of `/switzerland` sets a cookie, and `/prices` shows another page at the same URL for it."""
     links = {"Prices": "/prices", "Shipping": "/shipping"}
@@ -210,6 +237,7 @@ _TAGS: Sequence[str] = ("b", "i", "u", "s", "em", "q", "strong", "small", "big",
 
 SITES: Mapping[str, Callable[..., tuple[dict[str, Answer], Edges]]] = {
     "languages": languages,
+    "tabs": tabs,
     "regions": regions,
     "local storage": lambda: storages("localStorage"),
     "session storage": lambda: storages("sessionStorage"),

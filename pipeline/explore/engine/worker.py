@@ -243,16 +243,17 @@ class Worker:
         stage = self._stage
         if stage is None or not values:
             return None
-        return LiveSession(name_of(values), lambda: self._loader_in(stage, values))
+        return LiveSession(name_of(values), lambda: self._loader_in(stage, values, stage.stored))
 
-    async def _loader_in(self, stage: _Stage, values: LeftValues) -> Loader:
+    async def _loader_in(self, stage: _Stage, values: LeftValues, stored: StoredValues) -> Loader:
+        """Return a loader in the prepared session with some of the values that the stage's page holds, of `stored`."""
         name = name_of(values)
         if self._other_loader is not None and self._other_loader[0] == name:
             return self._other_loader[1]
         await self._close_other_loader()
         held = await stage.page.held_session(of_tab=True)
         keys = {(area, key) for area, key, _ in values}
-        loader = self.loader.in_session(self._context.session.with_values(held.state, stage.stored, keys))
+        loader = self.loader.in_session(self._context.session.with_values(held.state, stored, keys))
         self._other_loader = name, loader
         return loader
 
@@ -508,7 +509,9 @@ class Worker:
                 )
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
         elif settled.tabs:
-            outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url)
+            # The click may have changed what decides what the tab shows.
+            stored = await page.stored_values(after)
+            outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url, stored)
         elif after.id == before.id:
             outcome = structs.replace(outcome, node_id=stage.state.id)
         else:
@@ -556,9 +559,16 @@ class Worker:
         load = await self._loads.get(after.raw_url, self.loader, before.raw_url)
         return stopped.shapes & frozenset(load.sends)
 
-    async def _load(self, outcome: ActionOutcome, stage: _Stage, url: str, referrer: str) -> ActionOutcome:
-        """Return the outcome with the result of loading the document that the action requested."""
-        live = self.live_session(self._context.values.deciding_in_round(self._context.left_values(stage.stored)))
+    async def _load(
+        self, outcome: ActionOutcome, stage: _Stage, url: str, referrer: str, stored: StoredValues | None = None
+    ) -> ActionOutcome:
+        """Return the outcome with the result of loading the document that the action requested.
+
+        It is loaded in the session of `stored`; None: of the values when the state was reached.
+        """
+        stored = stage.stored if stored is None else stored
+        values = self._context.values.deciding_in_round(self._context.left_values(stored))
+        live = LiveSession(name_of(values), lambda: self._loader_in(stage, values, stored)) if values else None
         self.loader.requested_by = stage.snapshot
         try:
             load = await self._loads.get(url, self.loader, referrer, live)
