@@ -93,7 +93,7 @@ def test_a_page_behind_a_link_takes_fifteen_messages(monkeypatch):
         return {"/": f"<title>t</title>{links}", **pages}
 
     assert messages_for_each(monkeypatch, linked) == {
-        # Find, settle, tell the page that it stays; settle and look at the target; whether a list may grow; its HTML and
+        # Find, settle, tell the page that it stays; settle and look at the target; whether a list may grow; HTML and
         # accessibility snapshot.
         "Runtime.evaluate": 6,
         "mouseClick": 1,

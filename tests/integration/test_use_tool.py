@@ -193,7 +193,8 @@ def test_a_form_that_opens_a_tab_arrives_there(mapped):
 def test_declared_forms_that_get_are_submitted(mapped, tool):
     result = use(mapped, tool, {"words": "tea"}, start="/lab")
     assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?words=tea"))
-    assert mapped.paths == ["/lab", "/inner-2", "/inner", "/find?words=tea"]
+    assert sorted(mapped.paths[:-1]) == ["/inner", "/inner-2", "/lab"]
+    assert mapped.paths[-1] == "/find?words=tea"
 
 
 def test_a_call_that_the_form_refuses_leaves_nothing_for_the_next_one(mapped):
