@@ -184,10 +184,7 @@ class Loader:
     async def _save(self, page: GuardedPage, snapshot: Snapshot) -> tuple[str, bool]:
         """Store the snapshot of a page, with further rows of lists that grow.
 
-        Returns
-        -------
-        tuple
-            The key of the snapshot, and whether the page is still open: reading on may lead elsewhere or take too long.
+        Return its key, and whether the page is still open: reading on may lead elsewhere or take too long.
         """
         try:
             may_grow = snapshot.is_page and await page.view.may_grow()
