@@ -11,6 +11,8 @@ from tests.sites.phenomena.documents import FOREIGN_FRAME_IN_SCOPE
 from tests.sites.server import FixtureServer
 from waygraph.core.urls import site_key
 
+pytestmark = pytest.mark.timeout(600)  # the first test explores all areas
+
 #: What the explorer does not find yet, and why. Strict: an entry that starts to work must be removed.
 GAPS: dict[str, str] = {}
 

@@ -81,7 +81,8 @@ def test_storage_left_by_an_item_is_cleared_before_the_next_one(mark):
         capture = explore(site.url, depth=2, workers=1)
     assert len(capture.graph) == 3
     assert capture.report.counters["session/resets"] >= 1
-    assert capture.report.counters["browser/contexts"] == 2
+    # Two, and one in which it is tried whether what the button leaves decides what links lead to.
+    assert capture.report.counters["browser/contexts"] == 3
     assert capture.report.failures == ()
 
 
