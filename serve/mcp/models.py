@@ -166,7 +166,7 @@ class ScreenTools(_ToolAnswer):
 
     tools: list[ScreenTool]
     more: int = 0
-    """Left out: list with a higher `first`, or search with other words."""
+    """Left out: raise `first`, or search other words."""
 
 
 class ScreenToolDetail(_ToolAnswer):
