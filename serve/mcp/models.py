@@ -166,7 +166,7 @@ class ScreenTools(_ToolAnswer):
 
     tools: list[ScreenTool]
     more: int = 0
-    """Left out: raise `first`, or search other words."""
+    """Left out: raise `first`, or search."""
 
 
 class ScreenToolDetail(_ToolAnswer):
