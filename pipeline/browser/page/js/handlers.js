@@ -337,9 +337,9 @@ const readHandlers = () => {
  * @returns {boolean}
  */
 const isHandled = (element, types) => {
-  for (let node = element; node; node = node.parentNode || node.host) {
+  for (let node = element; node; node = unclobbered(node).parentNode || node.host) {
     const own = ownTypes(node);
-    if (types.some((type) => own.has(type) || (node.nodeType === 1 && node.hasAttribute(`on${type}`)))) return true;
+    if (types.some((type) => own.has(type) || (node.nodeType === 1 && unclobbered(node).hasAttribute(`on${type}`)))) return true;
   }
   const ofWindow = ownTypes(window);
   return types.some((type) => ofWindow.has(type) || typeof /** @type {any} */ (window)[`on${type}`] === "function");

@@ -292,6 +292,6 @@ const itemsOfPage = (handled) => {
 };
 /** @param {any} item @param {Set<any>} elements */
 const isInside = (item, elements) => {
-  for (let node = item.parentElement; node; node = node.parentElement) if (elements.has(node)) return true;
+  for (let node = unclobbered(item).parentElement; node; node = unclobbered(node).parentElement) if (elements.has(node)) return true;
   return false;
 };
