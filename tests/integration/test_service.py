@@ -346,6 +346,7 @@ def test_the_api_description_is_valid_and_names_every_call(http: httpx.Client) -
         "/v1/sites/{site}/search",
         "/v1/sites/{site}/locate",
         "/v1/sites/{site}/path",
+        "/v1/sites/{site}/tools",
     }
     for operations in document["paths"].values():
         for operation in operations.values():
