@@ -133,7 +133,7 @@ async def test_navigate_over_http_gives_the_same_answer(http, maps):
 async def test_a_model_that_hangs_leaves_time_to_answer_with_the_best_score(store, encoder):
     async with serving_chat(None) as model:
         llm = {"model": "m", "base_url": model.url, "timeout_seconds": 30}
-        settings = Settings(store=str(store), serve={"request_seconds": 1.0, "llm": llm})
+        settings = Settings(store=str(store), serve={"request_seconds": 3.0, "llm": llm})
         with Maps(settings) as served:
             served.open()
             served.search(SITE, SearchRequest(query=CARDS))  # loads the encoder
