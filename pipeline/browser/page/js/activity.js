@@ -246,7 +246,7 @@ const observedRoots = lasting(new WeakSet());
  * @returns {any}
  */
 const shadowOf = (element) => {
-  const root = element.shadowRoot ?? closedRoots.get(element) ?? null;
+  const root = unclobbered(element).shadowRoot ?? closedRoots.get(element) ?? null;
   if (root && !observedRoots.has(root)) {
     observedRoots.add(root); // the parser made it
     observeMutations(root);

@@ -67,7 +67,7 @@ const MAX_BUTTON_NAME = 60;
 const BANNER_FIELDS = "input:not([type=checkbox], [type=radio], [type=hidden], [type=button], [type=submit]), textarea";
 
 /** @param {any} node */
-const displayParent = (node) => node.assignedSlot || node.parentNode || node.host || node.defaultView?.frameElement;
+const displayParent = (node) => unclobbered(node).assignedSlot || parentOrHost(node) || node.defaultView?.frameElement;
 /**
  * The innermost ancestor that lies over the page, or null.
  * @param {any} element
@@ -75,10 +75,11 @@ const displayParent = (node) => node.assignedSlot || node.parentNode || node.hos
  */
 const overlayAround = (element) => {
   for (let node = element; node && node !== document.body; node = displayParent(node)) {
-    if (node.nodeType !== 1) continue;
+    const box = unclobbered(node);
+    if (box.nodeType !== 1) continue;
     const { position } = styleOf(node);
-    const isDialog = /^(alert)?dialog$/.test(node.getAttribute("role") || "") || node.localName === "dialog";
-    if (position === "fixed" || position === "sticky" || isDialog || node.getAttribute("aria-modal") === "true") return node;
+    const isDialog = /^(alert)?dialog$/.test(box.getAttribute("role") || "") || box.localName === "dialog";
+    if (position === "fixed" || position === "sticky" || isDialog || box.getAttribute("aria-modal") === "true") return node;
   }
   return null;
 };

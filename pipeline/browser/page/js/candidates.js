@@ -128,7 +128,7 @@ const listenerAround = (types) => (types?.has(IS_ITEM) ? "list" : types?.has(IS_
  */
 const codeAround = (part, handlers) => {
   const found = [];
-  for (let node = handlers.size ? part : null; node; node = node.parentElement) {
+  for (let node = handlers.size ? part : null; node; node = parentOf(node)) {
     for (const type of handlers.get(node) ?? NO_TYPES) if (type.startsWith(PART_CODE)) found.push(type.slice(PART_CODE.length));
   }
   return found.join(" ");

@@ -135,7 +135,7 @@ const elementAt = (doc, x, y) => {
  * @param {any} element
  */
 const isWithin = (inner, element) => {
-  for (let node = inner; node; node = node.parentNode || node.host) if (node === element) return true;
+  for (let node = inner; node; node = parentOrHost(node)) if (node === element) return true;
   return false;
 };
 /**
@@ -156,7 +156,7 @@ const scrolledForAction = [];
  */
 const scrollToElement = (element, inline = "nearest") => {
   const boxes = [];
-  for (let node = element.parentNode; node; node = node.parentNode || node.host) {
+  for (let node = parentOrHost(element); node; node = parentOrHost(node)) {
     if (node.nodeType === 1) boxes.push([node, node.scrollTop, node.scrollLeft]);
   }
   element.scrollIntoView({ block: "center", inline, behavior: "instant" });
@@ -205,7 +205,7 @@ const pointsOf = (element, screen) => {
  */
 const isOnPart = (element, x, y) => {
   if (element.matches(NATIVELY_ACTIVE) || element.matches(OWN_LINKS)) return false;
-  for (let node = elementAt(element.ownerDocument, x, y); node && node !== element; node = node.parentNode || node.host) {
+  for (let node = elementAt(element.ownerDocument, x, y); node && node !== element; node = parentOrHost(node)) {
     if (node.nodeType === 1 && node.matches(`${OWN_LINKS}, ${OWN_CONTROLS}, ${LISTED}`)) return true;
   }
   return false;

@@ -91,7 +91,7 @@ const headingsOf = (box) => {
  * @param {ControlBox} box
  */
 const headingAround = ({ node, element }) => {
-  for (let box = element.parentElement; box; box = unclobbered(box).parentElement) {
+  for (let box = element.parentElement; box; box = parentOf(box)) {
     const headings = headingsOf(box);
     if (!headings) return "";
     const [heading] = headings.find(([, part]) => part?.contains(node) !== false) ?? [];

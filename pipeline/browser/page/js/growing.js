@@ -14,7 +14,7 @@ const growingBoxes = () => {
   for (const target of observedTargets) {
     if (!target.isConnected) observedTargets.delete(target);
     let box = /** @type {any} */ (target);
-    while (box && box.nodeType === 1 && !canScroll(box, false)) box = unclobbered(box).parentElement;
+    while (box && box.nodeType === 1 && !canScroll(box, false)) box = parentOf(box);
     if (target.isConnected) boxes.add(box ?? page);
   }
   return [...boxes].filter((box) => box?.isConnected && box.getRootNode() === document && canScroll(box, false) && box.scrollTop === 0 &&
@@ -65,7 +65,7 @@ const showEnd = async (box, options, deadline) => {
  * @param {any} box
  */
 const staysInView = (element, box) => {
-  for (let node = element; node && node !== box; node = unclobbered(node).parentElement) {
+  for (let node = element; node && node !== box; node = parentOf(node)) {
     if (/^(fixed|sticky)$/.test(styleOf(node).position)) return true;
   }
   return false;

@@ -337,7 +337,7 @@ const readHandlers = () => {
  * @returns {boolean}
  */
 const isHandled = (element, types) => {
-  for (let node = element; node; node = unclobbered(node).parentNode || node.host) {
+  for (let node = element; node; node = parentOrHost(node)) {
     const own = ownTypes(node);
     if (types.some((type) => own.has(type) || (node.nodeType === 1 && unclobbered(node).hasAttribute(`on${type}`)))) return true;
   }

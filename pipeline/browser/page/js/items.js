@@ -1,7 +1,8 @@
 // Provides `itemsMeant`: rows, items, cards, cells and tree nodes inside an element whose listener says not which it means.
 //
 // A listener of a list often calls a function that looks for the row, or is a method that is bound. Its source then names
-// no element. The repeated children of equal structure are what it may mean; clicking them shows whether it does.
+// no element. The repeated children of equal structure are what it may mean; clicking them shows whether it does. No form is
+// an item: so only what may be a form is read past its fields, see `unclobbered`.
 
 /** Pseudo types in the results of `readHandlers`, beside types of events. */
 const IS_ITEM = "item"; // the element is one of the items of a listener around it
@@ -80,7 +81,7 @@ const namesCalled = (callback) => {
  * @returns {string}
  */
 const codeOf = (target) => {
-  const declared = target.nodeType === 1 ? declarationsOf(target, "parts").handler : "";
+  const declared = target instanceof Element ? declarationsOf(target, "parts").handler : "";
   const called = new Set(clickCallbacks(target, true).flatMap(([, callback]) => namesCalled(callback)));
   return `${declared} ${[...called].join(" ").slice(0, MAX_CODE)}`.trim().toWellFormed();
 };
@@ -112,7 +113,7 @@ const namesElements = (callback, target) => {
   const root = target === window ? document : target;
   for (const selector of selectorsIn(callback)) {
     if (isPage(target) && /^\.|.[\s.[>:]/.test(selector)) return true;
-    if (root.querySelector(selector)) return true;
+    if (unclobbered(root).querySelector(selector)) return true;
   }
   return false;
 };
@@ -124,13 +125,13 @@ const unnamedTypes = (target) => {
 
 // ---- lists ----
 
-/** @param {any} node @returns {any[]} */
+/** @param {any} node @returns {any[]} Forms among them are read past their fields. */
 const childrenOf = (node) => {
   const children = [];
-  for (let child = unclobbered(node).firstElementChild; child; child = unclobbered(child).nextElementSibling) {
-    if (!UNRENDERED_TAGS.has(child.localName)) children.push(child);
+  for (let child = unclobbered(node).firstElementChild; child; child = children.at(-1).nextElementSibling) {
+    children.push(unclobbered(child));
   }
-  return children;
+  return children.filter((child) => !UNRENDERED_TAGS.has(child.localName));
 };
 /** @param {any} element @returns {string} Its classes, without what marks one of several: `odd`, `active`, `row-3`. */
 const classesOf = (element) =>
@@ -161,7 +162,7 @@ const hasContent = (element) => element.textContent.trim() !== "" || element.que
  */
 const listIn = (parent) => {
   const children = childrenOf(parent);
-  const listed = children.filter((child) => child.matches(LISTED) && !(child.localName === "tr" && !child.querySelector("td")));
+  const listed = children.filter((child) => child.localName !== "form" && child.matches(LISTED) && !(child.localName === "tr" && !child.querySelector("td")));
   if (listed.length > 1) return listed.filter(hasContent);
   if (children.length < MIN_ITEMS || parent.matches("[role], [tabindex]")) return [];
   const tag = mostFrequent(children.map((child) => child.localName));
@@ -236,7 +237,7 @@ const unitsOf = (list) => {
  * @param {any} item
  */
 const isClickedInside = (item) => {
-  const own = [...item.querySelectorAll(`${OWN_LINKS}, ${OWN_CONTROLS}`)];
+  const own = Array.from(item.querySelectorAll(`${OWN_LINKS}, ${OWN_CONTROLS}`), unclobbered);
   if (item.closest(WHOLE)) return true;
   if (!own.length) return false;
   const [text, inner] = [item.textContent.trim(), own.map((part) => part.textContent.trim())];
@@ -255,18 +256,19 @@ const isOnlyList = (element) => {
 
 /**
  * The items that the click listeners of an element may mean, and the type of the click.
- * @param {any} element
+ * @param {any} target
  * @returns {{ type: string, items: any[] } | null}
  */
-const itemsMeant = (element) => {
+const itemsMeant = (target) => {
+  const element = unclobbered(target);
   if (!element.firstElementChild || element.namespaceURI !== XHTML || element.matches(LANDMARKS) || element.querySelector(LANDMARKS)) return null;
   if (element.matches(WHOLE)) return null;
-  const [type] = unnamedTypes(element);
+  const [type] = unnamedTypes(target);
   if (!type) return null;
   const lists = listsInside(element, MAX_LISTS_MEANT);
   if (!lists.length || lists.length > MAX_LISTS_MEANT) return null;
   // A card whose cursor is a pointer is clicked as a whole, whatever it consists of. The cursor of a list is that of its items.
-  if (styleOf(element).cursor === "pointer" && !isOnlyList(element)) return null;
+  if (styleOf(target).cursor === "pointer" && !isOnlyList(element)) return null;
   const items = lists.flatMap(unitsOf).filter((item) => !isClickedInside(item));
   return items.length ? { type, items } : null;
 };
@@ -278,7 +280,7 @@ const itemsMeant = (element) => {
  */
 const itemsOfPage = (handled) => {
   const { body, documentElement } = document;
-  const wide = [...handled.keys()].filter((element) => element === body || element.querySelector(LANDMARKS));
+  const wide = [...handled.keys()].filter((element) => element === body || unclobbered(element).querySelector(LANDMARKS));
   const targets = [window, document, documentElement, ...wide];
   if (!body || targets.some(isFrameworkRoot)) return { code: "", items: [] };
   const unnamed = targets.filter((target) => unnamedTypes(target).length);
@@ -292,6 +294,6 @@ const itemsOfPage = (handled) => {
 };
 /** @param {any} item @param {Set<any>} elements */
 const isInside = (item, elements) => {
-  for (let node = unclobbered(item).parentElement; node; node = unclobbered(node).parentElement) if (elements.has(node)) return true;
+  for (let node = parentOf(item); node; node = parentOf(node)) if (elements.has(node)) return true;
   return false;
 };

@@ -33,8 +33,8 @@ const MAX_BOXES = 4;
  */
 const typesAround = (element, handlers) => {
   const related = [element, ...(element.labels || []), element.form, element.closest("form, fieldset")];
-  for (let box = element.parentElement, i = 0; box && i < MAX_BOXES; box = box.parentElement, i++) {
-    if (box.querySelectorAll("input, select, textarea, [contenteditable]").length > 1) break;
+  for (let box = parentOf(element), i = 0; box && i < MAX_BOXES; box = parentOf(box), i++) {
+    if (unclobbered(box).querySelectorAll("input, select, textarea, [contenteditable]").length > 1) break;
     related.push(box);
   }
   const types = new Set();

@@ -30,7 +30,7 @@ const noteScrollListener = (target) => {
  */
 const textsEnd = (box) => {
   let end = -Infinity;
-  for (const part of box.querySelectorAll("*")) {
+  for (const part of unclobbered(box).querySelectorAll("*")) {
     for (let node = part.firstChild; node; node = node.nextSibling) {
       if (node.nodeType !== 3 || !node.data.trim()) continue;
       end = Math.max(end, part.getBoundingClientRect().bottom);

@@ -17,10 +17,10 @@ const stepName = (element, index) =>
  */
 const pathFromRoot = (element) => {
   let path = "";
-  for (let node = element; node?.nodeType === 1; node = node.parentNode) {
+  for (let node = unclobbered(element); node.nodeType === 1; node = unclobbered(node.parentNode ?? document)) {
     let index = 1;
-    for (let other = node.previousElementSibling; other; other = other.previousElementSibling) {
-      if (other.nodeName === node.nodeName) index += 1;
+    for (let other = node.previousElementSibling; other; other = unclobbered(other).previousElementSibling) {
+      if (unclobbered(other).nodeName === node.nodeName) index += 1;
     }
     path = `/${stepName(node, index)}${path}`;
   }

@@ -16,6 +16,8 @@ const formReader = {
     return undefined;
   },
 };
+/** @type {WeakSet<any>} */
+const formProxies = lasting(new WeakSet());
 /**
  * The element itself, or for a form a proxy whose properties are not hidden by its fields.
  * @param {any} element
@@ -24,8 +26,15 @@ const formReader = {
 const unclobbered = (element) => {
   const tag = element.localName; // for a form this may be a field
   if (tag !== "form" && typeof tag !== "object") return element;
-  return Object.prototype.toString.call(element) === "[object HTMLFormElement]" ? new Proxy(element, formReader) : element;
+  if (formProxies.has(element) || Object.prototype.toString.call(element) !== "[object HTMLFormElement]") return element;
+  const proxy = new Proxy(element, formReader);
+  formProxies.add(proxy);
+  return proxy;
 };
+/** The element around one, read past the fields of a form. @param {any} node */
+const parentOf = (node) => unclobbered(node).parentElement;
+/** The node around one, and around a shadow root its host. @param {any} node */
+const parentOrHost = (node) => unclobbered(node).parentNode || node.host;
 const documentTitle = /** @type {any} */ (Object.getOwnPropertyDescriptor(Document.prototype, "title")).get;
 
 // Caches of one pass over the page; null outside of it.

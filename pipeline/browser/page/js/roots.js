@@ -40,7 +40,7 @@ const hasUnseenContent = (element) => {
  * @param {any} child
  */
 const isUnslotted = (child) =>
-  !child.checkVisibility() && getComputedStyle(child).display === "" && getComputedStyle(child.parentElement).display !== "";
+  !unclobbered(child).checkVisibility() && getComputedStyle(child).display === "" && getComputedStyle(parentOf(child)).display !== "";
 /**
  * Whether an element may hold a closed root.
  * @param {any} element

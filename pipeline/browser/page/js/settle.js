@@ -134,7 +134,7 @@ const mainScroller = () => {
   if (!page || page.scrollHeight > window.innerHeight) return page;
   let element = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
   while (element && (element.scrollHeight <= element.clientHeight || getComputedStyle(element).overflowY === "visible")) {
-    element = element.parentElement;
+    element = parentOf(element);
   }
   return element || page;
 };

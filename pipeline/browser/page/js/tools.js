@@ -23,7 +23,7 @@ const submissionTarget = ({ node, element, isForm, buttons }) => {
   if (!isForm) return ["", ""];
   const button = buttons.find(isSubmit);
   const given = ["action", "method"].some((name) => element.getAttribute(name) || button?.getAttribute(`form${name}`));
-  if (!given && node.ownerDocument.defaultView[KEY]?.isHandled(node, ["submit"])) return ["", ""];
+  if (!given && unclobbered(node).ownerDocument.defaultView[KEY]?.isHandled(node, ["submit"])) return ["", ""];
   const method = (button?.getAttribute("formmethod") || formMethod.call(node)).toUpperCase();
   if (method === "DIALOG") return ["dialog", ""];
   const own = element.getAttribute("action") ? formAction.call(node) : "";
@@ -153,7 +153,7 @@ const findBox = ({ role, name, nth, xpath, css, frame }, expected) => {
 /** The form that was filled, as it is now, if it is still there. @returns {ControlBox | undefined} */
 const filledBox = () => {
   const node = filledForm?.node;
-  return node?.isConnected ? controlBoxes(node.ownerDocument).find((box) => box.node === node) : undefined;
+  return node?.isConnected ? controlBoxes(unclobbered(node).ownerDocument).find((box) => box.node === node) : undefined;
 };
 /**
  * Set the controls of one property, as a person would, with the events of that; returns why a value is not accepted, or "".
@@ -198,7 +198,7 @@ const plainText = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "") |
  * @param {string} xpath
  */
 const watchForm = (node, xpath) => {
-  const { navigation } = node.ownerDocument.defaultView;
+  const { navigation } = unclobbered(node).ownerDocument.defaultView;
   const watched = { node, xpath, leaves: false, end: () => nativeRemoveListener.call(navigation, "navigate", onNavigate) };
   const onNavigate = (/** @type {any} */ event) => {
     if (event.isTrusted && !event.destination.sameDocument) watched.leaves = true;
@@ -272,7 +272,7 @@ const fillTool = async (action, values, expected) => {
  */
 const resetTool = (action) => {
   const box = withCaches(() => (filledForm?.xpath === action.xpath ? filledBox() : findBox(action)));
-  if (box?.isForm) box.node.ownerDocument.defaultView.HTMLFormElement.prototype.reset.call(box.node);
+  if (box?.isForm) unclobbered(box.node).ownerDocument.defaultView.HTMLFormElement.prototype.reset.call(box.node);
 };
 /**
  * Submit the form that was filled, or press the button of its group. A form that the browser finds incomplete is not submitted.
@@ -292,7 +292,7 @@ const submitTool = () => {
   const invalid = [...new Set(all.filter((one) => one.matches(":invalid")).map(propertyName))];
   if (invalid.length > 0) return { ...result, invalid };
   noteAction();
-  const win = box.node.ownerDocument.defaultView;
+  const win = unclobbered(box.node).ownerDocument.defaultView;
   if (!box.isForm) {
     win.HTMLElement.prototype.click.call(button);
     return { ...result, submitted: true };

@@ -53,7 +53,7 @@ const loadingTexts = () => {
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const text = /** @type {string} */ (node.nodeValue);
     if (text.length > 2 * MAX_LOADING_TEXT || !LOADING_TEXT.test(text.trim())) continue;
-    const parent = /** @type {any} */ (node.parentElement);
+    const parent = node.parentElement && unclobbered(node.parentElement);
     // Names of things may be such words: "Laden" is a shop, "Starting" a value of a column.
     if (parent?.textContent.trim().length <= MAX_LOADING_TEXT && !parent.closest(NAMED)) found.push(parent);
   }

@@ -184,7 +184,7 @@ const refusedForms = lasting(new WeakSet());
 const unlistedForms = (windows, found) =>
   windows.flatMap((win) => inAllRoots(win.document, "form[toolname][tooldescription]")).filter((form) => {
     const name = Element.prototype.getAttribute.call(form, "toolname");
-    return !refusedForms.has(form) && !found.some((tool) => tool.name === name && tool.win.document === form.ownerDocument);
+    return !refusedForms.has(form) && !found.some((tool) => tool.name === name && tool.win.document === unclobbered(form).ownerDocument);
   });
 /**
  * Read the tools that this document and the frames of its origin declare. A polyfill that also lists the browser's tools
