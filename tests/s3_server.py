@@ -11,7 +11,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +32,9 @@ class S3Server:
         upstream = os.environ.get("WAYGRAPH_S3")
         self._app = _Proxy(upstream) if upstream else DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
+        self._is_proxy = bool(upstream)
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._now = 0
         self.requests: Counter[str] = Counter()
         self.most_at_once = 0
@@ -52,7 +54,9 @@ class S3Server:
                 environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
                 start_response("507 Insufficient Storage", [("Content-Type", "application/xml")])
                 return [b"<Error><Code>InsufficientStorage</Code><Message>The disk is full</Message></Error>"]
-            return list(self._app(environ, start_response))
+            # moto checks the condition of a write, and writes, in two steps; S3 does both at once.
+            with self._writing if method in {"PUT", "POST"} and not self._is_proxy else nullcontext():
+                return list(self._app(environ, start_response))
         finally:
             with self._lock:
                 self._now -= 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+
 from playwright.async_api import Dialog, Download, Page, Request
 
 from waygraph.pipeline.browser.page.background import BackgroundCalls
@@ -9,6 +12,9 @@ from waygraph.pipeline.browser.page.evaluate import PageEvaluator
 from waygraph.pipeline.browser.page.script import WAYGRAPH
 
 _MAX_DIALOG_TEXT = 200
+_NO_CONTENT = {204, 205}
+#: The browser reports a download after the navigation that became one; on a busy machine, much later.
+_DOWNLOAD_SECONDS = 2
 
 
 class PageEvents:
@@ -46,6 +52,7 @@ class PageEvents:
         """Dialogs since the last `clear`, as "type: message"."""
         self.downloads: list[str] = []
         """URLs of the downloads since the last `clear`."""
+        self._downloaded = asyncio.Event()
         page.on("requestfailed", self._on_request_failed)
         page.on("download", self._on_download)
         if answers_dialogs:
@@ -65,6 +72,8 @@ class PageEvents:
 
     def _on_download(self, download: Download) -> None:
         self.downloads.append(download.url)
+        self._downloaded.set()
+        self._background.start(self._end_navigation())
 
     def _on_dialog(self, dialog: Dialog) -> None:
         # Dismissing a `beforeunload` dialog would make every later navigation fail.
@@ -77,4 +86,23 @@ class PageEvents:
     def _on_request_failed(self, request: Request) -> None:
         """Tell the document that its navigation ended: it became a download, got no content, or was stopped."""
         if request.is_navigation_request() and request.frame == self._page.main_frame:
-            self._background.start(self._evaluator.evaluate(f"() => {WAYGRAPH}?.navigationFailed()", None))
+            self._background.start(self._end_failed_navigation(request))
+
+    async def _end_failed_navigation(self, request: Request) -> None:
+        if _may_be_download(request) and request.url not in self.downloads:
+            self._downloaded.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._downloaded.wait(), _DOWNLOAD_SECONDS)
+        await self._end_navigation()
+
+    async def _end_navigation(self) -> None:
+        await self._evaluator.evaluate(f"() => {WAYGRAPH}?.navigationFailed()", None)
+
+
+def _may_be_download(request: Request) -> bool:
+    """Return whether a navigation that failed has an answer that the browser does not show."""
+    answer = request.existing_response
+    if answer is None or answer.status in _NO_CONTENT:
+        return False
+    headers = answer.headers
+    return "content-disposition" in headers or "html" not in headers.get("content-type", "html")

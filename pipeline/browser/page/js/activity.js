@@ -1,6 +1,7 @@
 // Provides `activity`: requests, DOM mutations and navigations of the document, and the time of the last action.
 
 const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+const DOWNLOAD_MS = 2000; // for a download to begin
 const LOADING_MS = 1500; // a page that received a new resource within this time is still loading
 const activity = {
   /** Time of the last DOM mutation, end of a request, or sign of work. */
@@ -324,8 +325,10 @@ window.IntersectionObserver = class IntersectionObserver extends NativeIntersect
 const navigationApi = /** @type {any} */ (window).navigation;
 if (navigationApi) {
   navigationApi.addEventListener("navigate", (/** @type {any} */ event) => {
-    activity.navigating = !event.hashChange && event.downloadRequest === null && !event.destination.sameDocument;
+    activity.navigating = !event.hashChange && !event.destination.sameDocument;
     activity.lastChange = now();
+    // The caller tells when a download has begun; one that it prevents may end without a word.
+    if (event.downloadRequest !== null) nativeSetTimeout(() => (activity.navigating = false), DOWNLOAD_MS);
   });
   for (const done of ["navigatesuccess", "navigateerror"]) {
     navigationApi.addEventListener(done, () => {

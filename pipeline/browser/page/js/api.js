@@ -106,6 +106,7 @@ writeProperty(window, KEY, {
     readHandlers,
     isHandled,
     mayRegister,
+    isRegistering,
     isRestless,
   },
 });

@@ -34,7 +34,7 @@ const showEnd = async (box, options, deadline) => {
   activity.actionStart = activity.lastConsequence = start; // the timers that it sets count
   box.scrollTo({ top: box.scrollHeight, behavior: "instant" });
   await nextFrame();
-  await nextFrame();
+  await observersHaveRun();
   withNatives(flushMutations);
   if (activity.lastChange <= start && activity.inFlight.size === 0 && activity.timers.size === 0) {
     return { changed: false, isPending: false };
@@ -57,6 +57,7 @@ const showEnd = async (box, options, deadline) => {
       if (isPending) answered = now();
     });
   } while (goesOn());
+  await observersHaveRun(); // that the end is out of view again
   return { changed: true, isPending };
 };
 /**

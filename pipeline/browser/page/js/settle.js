@@ -128,6 +128,25 @@ const nextFrame = () =>
     new Promise((r) => nativeRequestFrame(() => r(true))),
     new Promise((r) => nativeSetTimeout(() => r(false), FRAME_MS)),
   ]);
+/**
+ * Wait until the intersection observers of this document know the present position; resolves to whether they do. The browser
+ * calls all of them in one task, some time after a frame, and those that were made last come last.
+ * @returns {Promise<boolean>}
+ */
+const observersHaveRun = async () => {
+  if (!(await nextFrame())) return false;
+  /** @type {IntersectionObserver | undefined} */
+  let observer;
+  const haveRun = await Promise.race([
+    new Promise((r) => {
+      observer = new NativeIntersectionObserver(() => r(true));
+      observer.observe(document.documentElement);
+    }),
+    new Promise((r) => nativeSetTimeout(() => r(false), FRAME_MS)),
+  ]);
+  observer?.disconnect();
+  return haveRun;
+};
 /** The element that scrolls the page: the document, or a box that fills the window. @returns {any} */
 const mainScroller = () => {
   const page = document.scrollingElement;
@@ -154,10 +173,10 @@ const scrollThrough = async () => {
   let isDrawn = true;
   for (let y = window.innerHeight; y < end && isDrawn; y += window.innerHeight) {
     box.scrollTo({ top: y, behavior: "instant" });
-    isDrawn = (await nextFrame()) && (await nextFrame());
+    isDrawn = (await nextFrame()) && (await observersHaveRun());
   }
   box?.scrollTo({ top: 0, left: 0, behavior: "instant" });
-  await nextFrame();
+  await observersHaveRun();
 };
 
 /** Record that the document has settled: timers that still run are not consequences of the action. */

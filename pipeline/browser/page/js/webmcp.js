@@ -19,6 +19,9 @@ const hasWebMcp = isNative(contextGetter) && isNative(nativeGetTools);
 const registrations = lasting(new Map());
 /** Names that are registered again and again: it is chance whether the document has them. @type {Set<string>} */
 const restlessNames = lasting(new Set());
+/** Registrations of this document that the browser has not answered: it does not list their tools yet. @type {Set<any>} */
+const pendingRegistrations = lasting(new Set());
+const isRegistering = () => pendingRegistrations.size > 0;
 /** @param {string} name */
 const noteRegistration = (name) => {
   const [since, count] = registrations.get(name) ?? [0, 0];
@@ -31,7 +34,14 @@ if (hasWebMcp && isNative(modelContext.registerTool)) {
   const nativeRegister = modelContext.registerTool;
   modelContext.registerTool = function registerTool(/** @type {any} */ tool) {
     noteRegistration(tool !== null && typeof tool === "object" ? readProperty(tool, "name")?.value : "");
-    return apply(nativeRegister, this, /** @type {any} */ (arguments));
+    const registered = apply(nativeRegister, this, /** @type {any} */ (arguments));
+    withNatives(() => {
+      if (typeof registered?.then !== "function") return;
+      pendingRegistrations.add(registered);
+      const end = () => pendingRegistrations.delete(registered);
+      registered.then(end, end);
+    });
+    return registered;
   };
 }
 /** Whether scripts of this document may have registered tools with the browser. */
@@ -192,6 +202,10 @@ const unlistedForms = (windows, found) =>
  */
 const gatherTools = async () => {
   const windows = withNatives(() => Array.from(documentsOf(window), ([doc]) => doc.defaultView));
+  // A busy browser answers late, and each frame has a channel of its own.
+  const end = now() + TOOLS_MS;
+  const isAwaited = () => withNatives(() => windows.some((win) => win[KEY]?.isRegistering()));
+  while (isAwaited() && now() < end) await new Promise((done) => nativeSetTimeout(done, POLL_MS));
   await readDeclared(windows);
   const late = hasWebMcp ? withNatives(() => unlistedForms(windows, declaredTools)) : [];
   if (late.length === 0) return;
