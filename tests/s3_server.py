@@ -11,7 +11,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,9 +32,9 @@ class S3Server:
         upstream = os.environ.get("WAYGRAPH_S3")
         self._app = _Proxy(upstream) if upstream else DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
-        self._is_proxy = bool(upstream)
         self._lock = threading.Lock()
-        self._writing = threading.Lock()
+        # Object stores check the condition of a write and store it in one step. moto does it in two, and lets two win.
+        self._writes: AbstractContextManager[object] = nullcontext() if upstream else threading.Lock()
         self._now = 0
         self.requests: Counter[str] = Counter()
         self.most_at_once = 0
@@ -54,8 +54,7 @@ class S3Server:
                 environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
                 start_response("507 Insufficient Storage", [("Content-Type", "application/xml")])
                 return [b"<Error><Code>InsufficientStorage</Code><Message>The disk is full</Message></Error>"]
-            # moto checks the condition of a write, and writes, in two steps; S3 does both at once.
-            with self._writing if method in {"PUT", "POST"} and not self._is_proxy else nullcontext():
+            with nullcontext() if method in {"GET", "HEAD"} else self._writes:
                 return list(self._app(environ, start_response))
         finally:
             with self._lock:
