@@ -7,13 +7,21 @@ import pytest
 
 from tests.exploring import explore
 from tests.sites.server import FixtureServer, Page
-from waygraph.pipeline.explore.engine.round import CHUNK
 
+#: Items of a state that one worker takes at once, fewer than by default.
+CHUNK = 4
 #: More than the items of a chunk, after which a page that was acted on is loaded again.
 NAMES = [f"page-{number}" for number in range(CHUNK + 2)]
 LINKS = "".join(f"<a href=/{name}>Open {name}</a> " for name in NAMES)
 DOT = "<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'/>"
 PAGES = {f"/{name}": f"<title>{name}</title><h1>{name}</h1><a href=/>Home</a>" for name in NAMES}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_chunks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("waygraph.pipeline.explore.engine.round.CHUNK", CHUNK)
+        yield
 
 
 @pytest.fixture(scope="module")
