@@ -37,16 +37,22 @@ def listing(number: int) -> str:
     )
 
 
+def listings(script, *workers):
+    """Captures of the listings with a script, by numbers of workers."""
+    shown = {f"/p/{number}": listing(number) + script for number in range(6)}
+    with FixtureServer({"/": shown["/p/0"], **shown}) as site:
+        return [explore(site.url, depth=2, workers=number) for number in workers]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    (capture,) = listings("", 1)
+    return capture
+
+
 @pytest.mark.parametrize("script", [ANALYTICS, SENDING], ids=["kept", "sent"])
-def test_a_listener_of_the_whole_page_that_only_watches_costs_few_actions(script):
-    pages = {f"/p/{number}": listing(number) for number in range(6)}
-
-    def explored(script, *workers):
-        shown = {path: html + script for path, html in pages.items()}
-        with FixtureServer({"/": shown["/p/0"], **shown}) as site:
-            return [explore(site.url, depth=2, workers=number) for number in workers]
-
-    (plain,), (watched, by_two) = explored("", 1), explored(script, 1, 2)
+def test_a_listener_of_the_whole_page_that_only_watches_costs_few_actions(script, plain):
+    watched, by_two = listings(script, 1, 2)
     assert len(watched.graph.nodes) == len(plain.graph.nodes)
     tried = [e for e in watched.graph.edges if e.action.role in {"", "listitem"} and not e.inherited]
     assert 0 < len(tried) <= 10
