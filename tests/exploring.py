@@ -35,13 +35,13 @@ def explore(
 ) -> SiteCapture:
     """Explore a site with a browser that reaches loopback only.
 
-    The browser is the shared one, unless `browser` overrides its settings. `prior` makes it a refresh.
+    The browser is the shared one, unless `browser` adds arguments. `prior` makes it a refresh.
     """
     settings = Settings(browser=LOOPBACK_ONLY.model_copy(update=browser or {}), explore=explore_settings)
     blobs = MemoryBlobs() if blobs is None else blobs
 
     async def work() -> SiteCapture:
-        pool = None if browser else await BROWSERS.pool()
+        pool = await BROWSERS.pool() if settings.browser.extra_args == LOOPBACK_ONLY.extra_args else None
         return await explore_site(url, settings=settings, blobs=blobs, pool=pool, prior=prior)
 
     return BROWSERS.run(work())

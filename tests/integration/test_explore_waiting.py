@@ -19,7 +19,7 @@ def test_states_that_never_became_ready_are_marked():
     pages = {name: f"<title>{name}</title>{NAVIGATION}{main}" for name, main in NEVER.items()}
     ready = f"<title>ready</title>{NAVIGATION}<main><p>All is here</p>{opener}</main>"
     with FixtureServer({"/": links, "/ready": ready, **{f"/{name}": html for name, html in pages.items()}}) as site:
-        capture = explore(site.url, depth=2, browser={"settle_cap_ms": 700})
+        capture = explore(site.url, depth=2, browser={"settle_cap_ms": 300})
         exported = to_json("site", 1, capture.graph)["nodes"]
         marked = [node["url"].removeprefix(site.url) for node in exported if node.get("waiting")]
     assert sorted(marked) == ["busy", "progress", "ready", "words"]  # "ready" with the part that was opened
