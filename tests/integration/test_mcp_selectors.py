@@ -66,14 +66,11 @@ ODD_PAGES = {
 
 async def judge(page: Page, action: Action) -> str:
     """Return whether the selector of an action finds its element: `right`, or what is wrong."""
-    recorded = [list(action.frame), action.xpath]
-    if await page.evaluate(f"(recorded) => ({COMPARE})([], recorded)", recorded) is None:
-        return "not in the document"
     selector = selector_of(ActionModel.model_validate(action.to_json()))
     if not selector:
         return "not in the document"
     try:
-        same = await page.locator(selector).evaluate_all(COMPARE, recorded)
+        same = await page.locator(selector).evaluate_all(COMPARE, [list(action.frame), action.xpath])
     except Error as error:
         return f"refused: {error.message}"
     return {(True,): "right", (): "nothing"}.get(tuple(same), "another element" if len(same) == 1 else "several")
@@ -92,8 +89,11 @@ async def judged(url: str, paths: Iterable[str]) -> dict[tuple[str, Action], str
     try:
         for path in paths:
             snapshot = (await page.view.goto(f"{url.rstrip('/')}{path}")).snapshot
-            for candidate in snapshot.candidates:
-                found[path, candidate.action] = await judge(page.page, candidate.action)
+            actions = [candidate.action for candidate in snapshot.candidates]
+            recorded = [[list(action.frame), action.xpath] for action in actions]
+            there = await page.page.evaluate(f"(all) => all.map((each) => ({COMPARE})([], each) !== null)", recorded)
+            for action, is_there in zip(actions, there, strict=True):
+                found[path, action] = await judge(page.page, action) if is_there else "not in the document"
     finally:
         await page.close()
     return found
