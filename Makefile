@@ -32,7 +32,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
+.PHONY: help demo test test-fast test-extended test-all check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
 	images-here policies-here alerts-here manifests-here buckets-here \
 	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
 	soak-teleports soak-runner soak-search soak-properties soak-day $(BENCHES)
@@ -42,6 +42,7 @@ help:
 	@echo "make test    all checks and all tests but the extended ones"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
 	@echo "make test-extended  tests that kill processes and machines, repeat runs under other conditions, explore catalogues"
+	@echo "make test-all  both in one run, as CI does"
 	@echo "make check   lint, format, types, layers, docstrings, documentation site"
 	@echo "make coverage  all tests with a coverage report"
 	@echo "make lint    format the code and fix what ruff can fix"
@@ -82,6 +83,11 @@ test: check browser
 # install a wheel, and that explore catalogues: crawler traps, frameworks, pages that differ on every load.
 test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
+
+# Both in one run: tests are imported once, the demo shop is explored once, and no process waits for the last file twice.
+test-all: check browser
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile --durations=25
+	@echo "All checks passed."
 
 test-fast: $(INSTALLED)
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended and not s3" $(PURE_CORE)
