@@ -35,7 +35,7 @@ BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-searc
 .PHONY: help demo test test-fast test-extended test-all check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
 	images-here policies-here alerts-here manifests-here buckets-here \
 	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
-	soak-teleports soak-runner soak-search soak-properties soak-day $(BENCHES)
+	soak-teleports soak-truth soak-runner soak-search soak-properties soak-day $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
@@ -66,6 +66,7 @@ help:
 	@echo "make soak-refresh-kills  kill waygraph refresh 20 times and check that nothing is lost"
 	@echo "make soak-cluster  kill machines of a Ray cluster on this host, pull their cables, cut the head's power"
 	@echo "make soak-teleports  walk 200 random ways through the demo shop in a browser"
+	@echo "make soak-truth   walk every edge of the demo shop's ground truth with code of its own (after changes of either)"
 	@echo "make soak-runner  kill waygraph run 10 times and check that no task is lost or done twice"
 	@echo "make soak-search  30 destructive traps, 20 replays of one recording, a search killed at each of its requests"
 	@echo "make soak-properties  try 2,000 random examples on each property of the pure core"
@@ -185,6 +186,9 @@ soak-runner: $(INSTALLED) browser
 soak-search: $(INSTALLED) browser
 	WAYGRAPH_TRAPS=all WAYGRAPH_RUNS=20 WAYGRAPH_KILLS=all $(BIN)/pytest -n 0 tests/integration/test_tree_search_changes.py \
 		tests/integration/test_tree_search_models.py tests/e2e/test_search_kill9.py
+
+soak-truth: $(INSTALLED) browser
+	WAYGRAPH_TRUTH=1 $(BIN)/pytest -n 0 tests/integration/test_demo_site.py -k ground_truth
 
 soak-teleports: $(INSTALLED) browser
 	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random

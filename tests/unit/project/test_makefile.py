@@ -104,6 +104,7 @@ def test_help_names_the_two_commands(bare):
         "soak-cluster",
         "soak-search",
         "soak-teleports",
+        "soak-truth",
         "bench-scale",
         "bench-explore",
         "bench-politeness",
