@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.stores import DIM, draft
-from waygraph.index.graph import Action, Description, Evidence, Lead, Merge, Recognition, lead_id
+from waygraph.index.graph import Action, Description, Evidence, Lead, Merge, Recognition, Tool, lead_id
 from waygraph.index.store import MapDraft, Store
 from waygraph.index.vectors import EncodedPage
 
@@ -30,6 +30,7 @@ def rich_draft(store: Store, site: str, marker: str = "a") -> MapDraft:
     url = f"http://{site}/returns"
     lead = Lead(lead_id(url), url, ("Returns",), "Help", "", home, Action("click", role="link", name="Returns"), 1)
     page = next(iter(plain.pages.values()))
+    tool = Tool("0" * 32, "search", "Search", "", {}, "inferred", (menu,), f"http://{site}", element=Action("submit"))
     return draft(
         store,
         site=site,
@@ -43,6 +44,8 @@ def rich_draft(store: Store, site: str, marker: str = "a") -> MapDraft:
         leads={lead.id: lead},
         lead_pages={lead.id: EncodedPage(page.vectors[:1], ("Returns",), ((),))},
         descriptions={home: Description("The start page.", ("where is the start",), "model", "key")},
+        tools={tool.id: tool},
+        tool_pages={tool.id: EncodedPage(page.vectors[:1], ("Search",), ((),))},
     )
 
 
@@ -293,6 +296,10 @@ FORGERIES = (
     _rows("leads", "no names", _set("0.names", None)),
     _rows("lead_vectors", "an infinite value", _forged_vectors(float("-inf"))),
     _rows("lead_vectors", "of no lead", _set("0.node_id", "home-a")),
+    _rows("tools", "of no state", _set("0.states", ["nowhere"])),
+    _rows("tools", "a schema that is no object", _set("0.schema", "[]")),
+    _rows("tool_vectors", "an infinite value", _forged_vectors(float("inf"))),
+    _rows("tool_vectors", "of no tool", _set("0.node_id", "home-a")),
     _rows("descriptions", "of no state", _set("0.node_id", "nowhere")),
     _rows("descriptions", "no questions", _set("0.questions", None)),
     _head("a version that is not there", lambda head: head.update(current=9)),

@@ -72,6 +72,7 @@ def map_shop(site: str, shop_store: Path, folder: Path) -> MappedSite:
         Settings(),
         pages=version.pages,
         lead_pages=version.lead_pages,
+        tool_pages=version.tool_pages,
         encoder=version.manifest.encoder,
         run_id="",
     )

@@ -14,12 +14,12 @@ from waygraph.index.catalog.distinctive import add_distinctive_features
 from waygraph.index.catalog.lexical import LexicalIndex, lead_texts, state_texts
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.catalog.repeats import Place, places_of
-from waygraph.index.catalog.tool_search import tool_texts
-from waygraph.index.graph import Evidence, Tool, lead_id
+from waygraph.index.graph import Evidence, Tool, lead_id, nearest_states, tool_texts
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.index.store import MapVersion
 from waygraph.index.vectors.cross_site import count_values, pack_first_stage
+from waygraph.index.vectors.exact import ExactIndex
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.index.vectors.protocol import VectorIndex
 
@@ -53,6 +53,8 @@ class LoadedMap:
         By state or lead, its multi-vector: float16 of shape (n, dim).
     rows
         By state or lead, the texts that its vectors encode, and the indices of the segments from which they come.
+    tool_index
+        The multi-vectors of tools.
     memory_bytes
         Estimated size in memory, see `estimate_memory`.
     """
@@ -63,18 +65,18 @@ class LoadedMap:
         pages = {**version.pages, **version.lead_pages}
         self.vectors = _half_precision(pages)
         self.rows = {name: (page.rows, page.segments) for name, page in pages.items()}
+        # An index of their own: searches for pages are as without them. A page has 200 tools at most.
+        self.tool_index = ExactIndex(version.manifest.encoder.dim)
+        self.tool_index.add((name, page.vectors) for name, page in version.tool_pages.items())
         self.memory_bytes = estimate_memory(version)
-        self.version = replace(version, pages={}, lead_pages={})
+        self.version = replace(version, pages={}, lead_pages={}, tool_pages={})
         self._users: set[object] = set()
 
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
         """Tools by id, each with its states nearest to the start page first, in the order of the nearest ones."""
         nodes = self.version.graph.nodes
-        tools = [
-            replace(tool, states=tuple(sorted(tool.states, key=lambda state: nodes[state].depth)))
-            for tool in self.version.tools.values()
-        ]
+        tools = [replace(tool, states=nearest_states(tool, nodes)) for tool in self.version.tools.values()]
         tools.sort(key=lambda tool: (nodes[tool.states[0]].depth, tool.name, tool.id))
         return {tool.id: tool for tool in tools}
 
@@ -82,7 +84,7 @@ class LoadedMap:
     def tool_words(self) -> LexicalIndex:
         """Words of the tools, an index of their own: those of pages count and rank as without them."""
         nodes = self.version.graph.nodes
-        return LexicalIndex({tool.id: tool_texts(tool, nodes[tool.states[0]]) for tool in self.tools.values()})
+        return LexicalIndex({tool.id: (*tool_texts(tool), nodes[tool.states[0]].title) for tool in self.tools.values()})
 
     @cached_property
     def values(self) -> int:
@@ -196,6 +198,8 @@ def estimate_memory(version: MapVersion) -> int:
     lead_pages = version.lead_pages.values()
     return (
         sum(page.vectors.size * np.dtype(np.float16).itemsize for page in (*version.pages.values(), *lead_pages))
+        # Twice, by state and in one matrix.
+        + sum(2 * page.vectors.size * np.dtype(np.float32).itemsize for page in version.tool_pages.values())
         + len(version.leads) * _BYTES_PER_LEAD
         + sum(len(page.vectors) for page in lead_pages) * _BYTES_PER_ROW_TEXT
         + sum(_BYTES_PER_TOOL + len(str(tool.schema)) * _BYTES_PER_SCHEMA_CHARACTER for tool in version.tools.values())

@@ -209,10 +209,18 @@ class OpenMap:
         list of SearchHit
             Best first: the nearest state that has the tool and passes `keep`, with the tool.
         """
-        index, nodes = self._loaded.index, self.graph.nodes
-        scores = {hit.node_id: hit.score for hit in (index.search(query, len(index)) if len(index) else ())}
+        nodes = self.graph.nodes
+        own, states = (
+            {hit.node_id: hit.score for hit in (index.search(query, len(index)) if len(index) else ())}
+            for index in (self._loaded.tool_index, self._loaded.index)
+        )
         found = find_tools(
-            self.tools, self._loaded.tool_words, words, scores, lambda name, score: not keep or keep(nodes[name], score)
+            self.tools,
+            self._loaded.tool_words,
+            words,
+            own=own,
+            states=states,
+            keep=lambda name, score: not keep or keep(nodes[name], score),
         )
         rows = tuple(range(len(query)))
         hits = []

@@ -19,7 +19,7 @@ from waygraph.index.graph.model import (
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.observation import HIDDEN_ROLE, Box, Observation, Segment, SegmentCounts
 from waygraph.index.graph.recognition import Recognition, is_contradicted, is_equivalent
-from waygraph.index.graph.tool import Tool, ToolSource, tool_id
+from waygraph.index.graph.tool import Tool, ToolSource, nearest_states, tool_id, tool_texts
 
 __all__ = [
     "HIDDEN_ROLE",
@@ -50,11 +50,13 @@ __all__ = [
     "is_equivalent",
     "lead_id",
     "mask_secrets",
+    "nearest_states",
     "node_id",
     "normalize_url",
     "parse_start_url",
     "similarity",
     "site_key",
     "tool_id",
+    "tool_texts",
     "url_template",
 ]

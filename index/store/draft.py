@@ -55,6 +55,8 @@ class MapDraft:
         Generated descriptions by node id; most maps have none.
     tools
         What one can do on its states, by tool id.
+    tool_pages
+        Multi-vectors of tools by tool id; tools may lack one.
     """
 
     site: str
@@ -73,6 +75,7 @@ class MapDraft:
     lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    tool_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
 
     def check(self) -> None:
         """Reject a draft that could not be read back (InvalidInput)."""
@@ -92,15 +95,19 @@ class MapDraft:
         for node_id, observation in self.observations.items():
             if observation.node_id != node_id:
                 raise InvalidInput(f"The observation of '{node_id}' shows '{observation.node_id}'.")
-        for node_id, page in (*self.pages.items(), *self.lead_pages.items()):
+        for node_id, page in (*self.pages.items(), *self.lead_pages.items(), *self.tool_pages.items()):
             self._check_page(node_id, page)
+        for kind, pages, known in (
+            ("leads", self.lead_pages, self.leads.keys()),
+            ("tools", self.tool_pages, self.tools.keys()),
+        ):
+            if unknown := sorted(pages.keys() - known):
+                raise InvalidInput(
+                    f"The map of '{self.site}' has vectors of '{unknown[0]}', which is not one of its {kind}."
+                )
         self._check_leads()
 
     def _check_leads(self) -> None:
-        if unknown := sorted(self.lead_pages.keys() - self.leads.keys()):
-            raise InvalidInput(
-                f"The map of '{self.site}' has vectors of '{unknown[0]}', which is not one of its leads."
-            )
         for lead_id, lead in self.leads.items():
             if lead.id != lead_id or lead_id in self.graph or lead.state not in self.graph:
                 raise InvalidInput(f"The lead '{lead_id}' of '{self.site}' does not fit the states of its map.")
@@ -173,6 +180,8 @@ class MapVersion:
         Generated descriptions by node id; most maps have none.
     tools
         What one can do on its states, by tool id.
+    tool_pages
+        Multi-vectors of tools by tool id; tools may lack one.
     """
 
     manifest: Manifest
@@ -185,3 +194,4 @@ class MapVersion:
     lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
     descriptions: Mapping[str, Description] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    tool_pages: Mapping[str, EncodedPage] = field(default_factory=dict)

@@ -30,6 +30,7 @@ LEADS_FILE = "leads.parquet"
 LEAD_VECTORS_FILE = "lead_vectors.parquet"
 #: Only in versions with tools.
 TOOLS_FILE = "tools.parquet"
+TOOL_VECTORS_FILE = "tool_vectors.parquet"
 #: Only in versions with generated descriptions; a waygraph that does not know them ignores it.
 DESCRIPTIONS_FILE = "descriptions.parquet"
 

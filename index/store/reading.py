@@ -24,6 +24,7 @@ from waygraph.index.store.layout import (
     MANIFEST_FILE,
     NODES_FILE,
     RECOGNITION_FILE,
+    TOOL_VECTORS_FILE,
     TOOLS_FILE,
     VECTORS_FILE,
     manifest_path,
@@ -89,10 +90,13 @@ def read_version(store: StoreContents, site: str, version: int | None) -> MapVer
         checks.check_descriptions(table, pa.concat_arrays([state_ids, lead_ids]))
         descriptions = read_descriptions(table)
     with _checked_table(store, manifest, TOOLS_FILE, TOOL_SCHEMA) as table:
-        checks.check_tools(table, manifest, state_ids)
+        tool_ids = checks.check_tools(table, manifest, state_ids)
         tools = read_tools(table)
+    with _checked_table(store, manifest, TOOL_VECTORS_FILE, tables.VECTOR_SCHEMA) as table:
+        checks.check_pages(table, tool_ids, dim, pages=counts.tools)
+        tool_pages = tables.read_pages(table, dim)
     return MapVersion(
-        manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions, tools
+        manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions, tools, tool_pages
     )
 
 

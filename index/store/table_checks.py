@@ -69,14 +69,14 @@ def check_edges(table: pa.Table, manifest: Manifest, states: pa.Array) -> None:
 
 
 def check_pages(table: pa.Table, known: pa.Array, dim: int, *, pages: int, rows: int | None = None) -> None:
-    """Check multi-vectors: of known states or leads, finite, of the encoder's width, each row with its text.
+    """Check multi-vectors: of known states, leads or tools, finite, of the encoder's width, each row with its text.
 
     Parameters
     ----------
     table
         The table.
     known
-        Ids of the states or leads.
+        Ids of the states, leads or tools.
     dim
         Width of the vectors.
     pages
@@ -141,10 +141,11 @@ def check_descriptions(table: pa.Table, states_and_leads: pa.Array) -> None:
     _check_known(_unique_ids(table.column("node_id"), "descriptions"), states_and_leads, "a description")
 
 
-def check_tools(table: pa.Table, manifest: Manifest, states: pa.Array) -> None:
-    """Check the tools of a version: each is of states that it has, with a schema that is a JSON object."""
+def check_tools(table: pa.Table, manifest: Manifest, states: pa.Array) -> pa.Array:
+    """Check the tools of a version and return their ids: each is of states that it has; its schema is an object."""
     check_columns(table, TOOL_SCHEMA)
-    _check_count(len(_unique_ids(table.column("id"), "tools")), manifest.counts.tools, "tools")
+    ids = _unique_ids(table.column("id"), "tools")
+    _check_count(len(ids), manifest.counts.tools, "tools")
     _check_known(pc.list_flatten(table.column("states")), states, "a tool")
     if not pc.all(pc.greater(pc.list_value_length(table.column("states")), 0), min_count=0).as_py():
         raise ValueError("a tool is of no state")
@@ -154,6 +155,7 @@ def check_tools(table: pa.Table, manifest: Manifest, states: pa.Array) -> None:
     for text in table.column("schema").to_pylist():
         if not isinstance(json.loads(text), dict):
             raise ValueError("the schema of a tool is no JSON object")  # noqa: TRY004 - as all checks do
+    return ids
 
 
 def check_columns(table: pa.Table, schema: pa.Schema) -> None:

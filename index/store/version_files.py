@@ -28,6 +28,7 @@ from waygraph.index.store.layout import (
     MANIFEST_FILE,
     NODES_FILE,
     RECOGNITION_FILE,
+    TOOL_VECTORS_FILE,
     TOOLS_FILE,
     VECTORS_FILE,
 )
@@ -49,14 +50,16 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
     written = {
         NODES_FILE: _write_table(files, f"{folder}/{NODES_FILE}", nodes.schema, nodes.to_batches()),
         EDGES_FILE: _write_table(files, f"{folder}/{EDGES_FILE}", edges.schema, edges.to_batches()),
-        VECTORS_FILE: _write_table(
-            files,
-            f"{folder}/{VECTORS_FILE}",
-            tables.VECTOR_SCHEMA,
-            tables.vector_batches(draft.pages),
-            tables.VECTOR_ENCODING,
-        ),
     }
+    for name, pages in (
+        (VECTORS_FILE, draft.pages),
+        (LEAD_VECTORS_FILE, draft.lead_pages),
+        (TOOL_VECTORS_FILE, draft.tool_pages),
+    ):
+        if pages or name == VECTORS_FILE:
+            written[name] = _write_table(
+                files, f"{folder}/{name}", tables.VECTOR_SCHEMA, tables.vector_batches(pages), tables.VECTOR_ENCODING
+            )
     recognition, lineage = recognition_table(draft.recognition), lineage_table(draft.lineage)
     leads, descriptions = leads_table(draft.leads), descriptions_table(draft.descriptions)
     offered = tools_table(draft.tools)
@@ -69,14 +72,6 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
     ):
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
-    if draft.lead_pages:
-        written[LEAD_VECTORS_FILE] = _write_table(
-            files,
-            f"{folder}/{LEAD_VECTORS_FILE}",
-            tables.VECTOR_SCHEMA,
-            tables.vector_batches(draft.lead_pages),
-            tables.VECTOR_ENCODING,
-        )
     manifest = Manifest(
         site=draft.site,
         version=number,

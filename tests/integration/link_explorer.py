@@ -2,7 +2,8 @@
 
 Comments in pages inject faults: `<!-- die -->` kills its process, `<!-- bug -->` raises an unexpected exception,
 `<!-- hang -->` waits for a stop signal, `<!-- browser -->` raises a browser failure, `<!-- busy -->` asks for a later
-attempt. `<!-- shows 10 20 30 -->` sets the colour (red, green, blue) of the screenshot.
+attempt. `<!-- shows 10 20 30 -->` sets the colour (red, green, blue) of the screenshot, `<!-- offers NAME -->` declares
+a tool.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -31,8 +33,10 @@ from waygraph.index.graph import (
     Node,
     Observation,
     Segment,
+    Tool,
     lead_id,
     node_id,
+    tool_id,
 )
 from waygraph.pipeline.browser.process.pool import BrowserPool
 from waygraph.pipeline.explore.politeness.pacer import Pacer
@@ -120,7 +124,21 @@ async def _explore(
         for source, target, text in links
         if target not in pages
     }
-    return SiteCapture(site, start_url, graph, observations, report, settings.capture.model_dump(), leads=leads)
+    tools = [
+        Tool("", name, "", "", {}, "script", (_id(url),), f"http://{site}")
+        for url, (html, _) in pages.items()
+        for name in re.findall("<!-- offers (.*?) -->", html)
+    ]
+    return SiteCapture(
+        site,
+        start_url,
+        graph,
+        observations,
+        report,
+        settings.capture.model_dump(),
+        leads=leads,
+        tools={tool_id(tool): replace(tool, id=tool_id(tool)) for tool in tools},
+    )
 
 
 async def _fetch(client: httpx.AsyncClient, url: str, stop: asyncio.Event) -> str:

@@ -197,7 +197,7 @@ def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(
 
 
 def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, settings, tmp_path):
-    flat, deep = serve(SHOP), serve(SHOP)
+    flat, deep = (serve({**SHOP, "/help": SHOP["/help"] + "<!-- offers return -->"}) for _ in range(2))
     rules = tmp_path / "rules.yaml"
     rules.write_text(f"sites:\n  - host: '{site_key(flat.url)}'\n    depth: 0\n")
     changed = settings.model_copy(update={"explore": settings.explore.model_copy(update={"rules": rules})})
@@ -210,6 +210,8 @@ def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, setting
     assert {lead.names for lead in shallow.leads.values()} == {("Chairs",), ("Help",)}
     assert shallow.lead_pages.keys() == shallow.leads.keys()
     assert not whole.leads
+    assert [len(version.tool_pages) for version in (shallow, whole)] == [0, 1]
+    assert whole.tool_pages.keys() == whole.tools.keys()
     assert [site.publication.encoded for site in report.sites] == [1, 3]
 
 

@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.patch_encoder import NOT_A_NUMBER
@@ -18,7 +20,7 @@ from tests.screenshot_map import colours, publish
 from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
 from waygraph.core.settings import Settings
-from waygraph.index.graph import Description
+from waygraph.index.graph import Description, Tool
 from waygraph.index.store import Store
 from waygraph.index.store.layout import VECTORS_FILE
 from waygraph.pipeline.encode.text.descriptions import description_key
@@ -272,6 +274,25 @@ def test_descriptions_stay_with_a_map_and_are_encoded_with_it(reencode, tmp_path
     with_texts = {name for name, page in after.pages.items() if set(written.texts) & set(page.rows)}
     assert with_texts == {node_id}
     assert after.pages[node_id].rows[-4:] == written.texts
+    assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "unchanged"
+
+
+def test_tools_get_vectors_of_the_new_encoder_also_where_only_they_lack_them(reencode, tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    publish(store, SITES[0], colours(8))
+    version = store.read(SITES[0])
+    states = tuple(version.graph.nodes)
+    tool = Tool("0" * 32, "paint", "Paint", "", {}, "script", states, "http://a.example")
+    store.publish(replace(described_draft(version, {}, {}, {}), tools={tool.id: tool}))
+    for encoder in (PATCH, "text"):
+        assert reencode(store, SITES[0], "--encoder", encoder)["sites"][0]["status"] == "published"
+        after = store.read(SITES[0])
+        assert after.tool_pages[tool.id].vectors.shape[1] == after.manifest.encoder.dim
+        assert after.pages.keys() == version.graph.nodes.keys()
+    store.publish(replace(described_draft(after, {}, after.pages, {}), tool_pages={}))
+    again = reencode(store, SITES[0], "--encoder", "text")["sites"][0]
+    assert (again["status"], again["publication"]["encoded"]) == ("published", 0)
+    assert np.array_equal(store.read(SITES[0]).tool_pages[tool.id].vectors, after.tool_pages[tool.id].vectors)
     assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "unchanged"
 
 

@@ -41,6 +41,8 @@ class SiteVectors:
         Vectors by node id, without states that could not be encoded.
     lead_pages
         Vectors by lead id, without leads that could not be encoded.
+    tool_pages
+        Vectors by tool id, without tools that could not be encoded.
     failures
         Reasons by node id of states that could not be encoded.
     encoded
@@ -54,6 +56,7 @@ class SiteVectors:
     encoder: EncoderInfo
     pages: Mapping[str, EncodedPage]
     lead_pages: Mapping[str, EncodedPage]
+    tool_pages: Mapping[str, EncodedPage]
     failures: Mapping[str, str]
     encoded: int
     reused: int
@@ -122,10 +125,11 @@ class SiteVectorizer:
         on_progress: Callable[[int, int], None],
         *,
         leads: Iterable[Observation] = (),
+        tools: Iterable[Observation] = (),
         previous: MapVersion | None = None,
         keep_boilerplate: bool = False,
     ) -> SiteVectors:
-        """Return the vectors of every state and every lead of a site.
+        """Return the vectors of every state, lead and tool of a site.
 
         Parameters
         ----------
@@ -134,9 +138,11 @@ class SiteVectorizer:
         observations
             States by node id.
         on_progress
-            Called with the number of encoded states and leads, and of those to encode.
+            Called with the number of encoded states, leads and tools, and of those to encode.
         leads
             What is known of pages that were not visited. They do not affect the boilerplate of the site.
+        tools
+            What tools say of themselves. They do not affect it either.
         previous
             The published version, if it is read already. Its vectors are reused if the same encoder made them.
         keep_boilerplate
@@ -161,8 +167,8 @@ class SiteVectorizer:
         if keep_boilerplate and previous is not None and is_encoded_by(previous.manifest, identity):
             context = reuse_boilerplate(previous.manifest.encoder.context, context)
         encoder = _encoder_info(identity, context)
-        of_leads = {each.node_id: each for each in leads}
-        contents = {**observations, **of_leads}
+        of_leads, of_tools = ({each.node_id: each for each in some} for some in (leads, tools))
+        contents = {**observations, **of_leads, **of_tools}
         keys = {node_id: content_key(each, identity.reads) for node_id, each in contents.items()}
         pages = await asyncio.to_thread(lambda: _reusable_pages(previous or self._previous(site), encoder, identity))
         missing = {key: contents[node_id] for node_id, key in keys.items() if key not in pages}
@@ -170,15 +176,21 @@ class SiteVectorizer:
         pages |= {key: spooled.pages[key] for key in missing if key in spooled.pages}
         if spooled.failures and not pages:
             raise EncodingFailed(f"No state of {site} could be encoded. {next(iter(spooled.failures.values()))}")
-        if failed := [node_id for node_id in of_leads if keys[node_id] in spooled.failures]:
-            reason = spooled.failures[keys[failed[0]]]
-            log.warning("%d leads of %s could not be encoded; searches do not find them: %s", len(failed), site, reason)
+        for kind, others in (("leads", of_leads), ("tools", of_tools)):
+            if failed := [name for name in others if keys[name] in spooled.failures]:
+                reason = spooled.failures[keys[failed[0]]]
+                log.warning("%d %s of %s have no vectors: %s", len(failed), kind, site, reason)
+
+        def rounded(others: Iterable[str]) -> dict[str, EncodedPage]:
+            return {name: rounded_page(pages[keys[name]]) for name in others if keys[name] in pages}
+
         pages_by_node = {node_id: pages[keys[node_id]] for node_id in observations if keys[node_id] in pages}
         encoded = len({keys[node_id] for node_id in pages_by_node} & missing.keys())
         return SiteVectors(
             encoder=encoder,
             pages=pages_by_node,
-            lead_pages={node_id: rounded_page(pages[keys[node_id]]) for node_id in of_leads if keys[node_id] in pages},
+            lead_pages=rounded(of_leads),
+            tool_pages=rounded(of_tools),
             failures={
                 node_id: spooled.failures[key]
                 for node_id, key in keys.items()

@@ -65,6 +65,7 @@ def rollback_draft(version: MapVersion, current: MapVersion, diff: MapDiff) -> M
         lead_pages=version.lead_pages,
         descriptions=version.descriptions,
         tools=version.tools,
+        tool_pages=version.tool_pages,
     )
     return with_lineage(draft, current, diff)
 

@@ -7,13 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from waygraph.core.settings import Settings
-from waygraph.index.graph import Description, InteractionGraph, Lead, Observation
+from waygraph.index.graph import Description, InteractionGraph, Lead, Observation, Tool
 from waygraph.index.store import EncoderInfo, MapDraft, MapVersion
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.runtime.model_files import public_name
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
 from waygraph.pipeline.encode.text.lead_text import encoded_leads, lead_observations, rounded_page
+from waygraph.pipeline.encode.text.tool_text import tool_observations
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
@@ -29,6 +30,7 @@ def draft_from_capture(
     *,
     pages: Mapping[str, EncodedPage],
     lead_pages: Mapping[str, EncodedPage] | None = None,
+    tool_pages: Mapping[str, EncodedPage] | None = None,
     encoder: EncoderInfo = NOT_ENCODED,
     run_id: str = "",
     descriptions: Mapping[str, Description] | None = None,
@@ -45,6 +47,8 @@ def draft_from_capture(
         Vectors by node id.
     lead_pages
         Vectors by lead id.
+    tool_pages
+        Vectors by tool id.
     encoder
         What made the vectors.
     run_id
@@ -73,6 +77,7 @@ def draft_from_capture(
         lead_pages=dict(lead_pages or {}),
         descriptions=dict(descriptions or {}),
         tools=dict(capture.tools),
+        tool_pages=dict(tool_pages or {}),
     )
 
 
@@ -82,6 +87,7 @@ def draft_from_version(
     *,
     pages: Mapping[str, EncodedPage],
     lead_pages: Mapping[str, EncodedPage],
+    tool_pages: Mapping[str, EncodedPage],
     encoder: EncoderInfo,
     run_id: str,
 ) -> MapDraft:
@@ -104,6 +110,7 @@ def draft_from_version(
         lead_pages=dict(lead_pages),
         descriptions=version.descriptions,
         tools=version.tools,
+        tool_pages=dict(tool_pages),
     )
 
 
@@ -132,6 +139,7 @@ def described_draft(
         lead_pages=dict(lead_pages),
         descriptions=dict(descriptions),
         tools=version.tools,
+        tool_pages=version.tool_pages,
     )
 
 
@@ -142,17 +150,22 @@ def content_report(report: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class EncodedMap:
-    """Vectors of all states and leads of a map, by id, and the encoder that made them."""
+    """Vectors of all states, leads and tools of a map, by id, and the encoder that made them."""
 
     pages: Mapping[str, EncodedPage]
     lead_pages: Mapping[str, EncodedPage]
+    tool_pages: Mapping[str, EncodedPage]
     encoder: EncoderInfo
 
 
 def encode_map(
-    graph: InteractionGraph, observations: Iterable[Observation], leads: Iterable[Lead], encoder: Encoder
+    graph: InteractionGraph,
+    observations: Iterable[Observation],
+    leads: Iterable[Lead],
+    tools: Iterable[Tool],
+    encoder: Encoder,
 ) -> EncodedMap:
-    """Encode the states and leads of a map in this process without Ray.
+    """Encode the states, leads and tools of a map in this process without Ray.
 
     Parameters
     ----------
@@ -162,30 +175,40 @@ def encode_map(
         What the states show.
     leads
         Known pages that were not visited.
+    tools
+        What one can do on the states.
     encoder
         The encoder.
 
     Returns
     -------
     EncodedMap
-        The vectors; those of leads are rounded, and not all leads have some.
+        The vectors; those of leads and tools are rounded, and not all leads have some.
     """
     states = with_anchor_texts(graph, observations)
     unvisited = lead_observations(encoded_leads(leads, len(states)), states)
+    offered = tool_observations(tools, graph)
     context = encoder.prepare_site(count_segments(states))
-    vectors = iter(encoder.encode_pages([*states, *unvisited], context))
+    vectors = iter(encoder.encode_pages([*states, *unvisited, *offered], context))
     return EncodedMap(
         pages={each.node_id: next(vectors) for each in states},
         lead_pages={each.node_id: rounded_page(next(vectors)) for each in unvisited},
+        tool_pages={each.node_id: rounded_page(next(vectors)) for each in offered},
         encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
     )
 
 
 def encode_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
     """Return the draft of a capture, encoded in this process without Ray."""
-    encoded = encode_map(capture.graph, capture.observations.values(), capture.leads.values(), encoder)
+    leads, tools = capture.leads.values(), capture.tools.values()
+    encoded = encode_map(capture.graph, capture.observations.values(), leads, tools, encoder)
     return draft_from_capture(
-        capture, settings, pages=encoded.pages, lead_pages=encoded.lead_pages, encoder=encoded.encoder
+        capture,
+        settings,
+        pages=encoded.pages,
+        lead_pages=encoded.lead_pages,
+        tool_pages=encoded.tool_pages,
+        encoder=encoded.encoder,
     )
 
 

@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -17,12 +18,13 @@ from typing import TypeVar
 from waygraph.core.errors import ContentStopped, EncoderMismatch, PublishConflict
 from waygraph.core.settings import Settings
 from waygraph.core.text import replace_surrogates
-from waygraph.index.graph import InteractionGraph, Lead, Observation
+from waygraph.index.graph import InteractionGraph, Lead, Observation, Tool
 from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
 from waygraph.pipeline.encode.text.lead_text import encoded_leads, lead_observations
+from waygraph.pipeline.encode.text.tool_text import tool_observations
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors.protocol import Actor, ActorSystem
 from waygraph.pipeline.jobs.call_errors import to_waygraph_error
@@ -186,6 +188,7 @@ class PublisherActor:
             capture.graph,
             with_descriptions(capture.observations, descriptions),
             leads=with_descriptions(unvisited, descriptions).values(),
+            tools=capture.tools.values(),
             previous=previous,
             keep_boilerplate=is_refresh,
         )
@@ -196,6 +199,7 @@ class PublisherActor:
             settings,
             pages=vectors.pages,
             lead_pages=vectors.lead_pages,
+            tool_pages=vectors.tool_pages,
             encoder=vectors.encoder,
             run_id=self._run_id,
             descriptions=descriptions,
@@ -229,9 +233,7 @@ class PublisherActor:
         version = await asyncio.to_thread(store.read, site)
         identity = await self.load()
         unvisited = await asyncio.to_thread(_unvisited, version.leads, version.observations)
-        is_complete = (
-            version.pages.keys() == version.observations.keys() and version.lead_pages.keys() == unvisited.keys()
-        )
+        is_complete = _encoded_ids(version) == (version.observations.keys(), unvisited.keys(), version.tools.keys())
         if is_encoded_by(version.manifest, identity) and is_complete:
             return None
         vectors = await self._encoded(
@@ -239,12 +241,10 @@ class PublisherActor:
             version.graph,
             with_descriptions(version.observations, version.descriptions),
             leads=with_descriptions(unvisited, version.descriptions).values(),
+            tools=version.tools.values(),
             previous=version,
         )
-        unchanged = (
-            vectors.pages.keys() == version.pages.keys() and vectors.lead_pages.keys() == version.lead_pages.keys()
-        )
-        if is_encoded_by(version.manifest, identity) and unchanged:
+        if is_encoded_by(version.manifest, identity) and _encoded_ids(vectors) == _encoded_ids(version):
             return None  # what could not be encoded still fails
         encoded = time.monotonic()
         draft = draft_from_version(
@@ -252,6 +252,7 @@ class PublisherActor:
             self._settings,
             pages=vectors.pages,
             lead_pages=vectors.lead_pages,
+            tool_pages=vectors.tool_pages,
             encoder=vectors.encoder,
             run_id=self._run_id,
         )
@@ -267,6 +268,7 @@ class PublisherActor:
         observations: Mapping[str, Observation],
         *,
         leads: Iterable[Observation],
+        tools: Iterable[Tool],
         previous: MapVersion | None,
         keep_boilerplate: bool = False,
     ) -> SiteVectors:
@@ -278,6 +280,7 @@ class PublisherActor:
                 named,
                 partial(self._report_progress, site),
                 leads=leads,
+                tools=tool_observations(tools, graph),
                 previous=previous,
                 keep_boilerplate=keep_boilerplate,
             )
@@ -306,6 +309,11 @@ def _unvisited(leads: Mapping[str, Lead], observations: Mapping[str, Observation
     """Return what is known of the leads that get vectors as observations, by id."""
     encoded = encoded_leads(leads.values(), len(observations))
     return {each.node_id: each for each in lead_observations(encoded, observations.values())}
+
+
+def _encoded_ids(of: MapVersion | SiteVectors) -> tuple[AbstractSet[str], ...]:
+    """Return the ids of the states, leads and tools that have vectors."""
+    return of.pages.keys(), of.lead_pages.keys(), of.tool_pages.keys()
 
 
 async def _unless_published_meanwhile(publish: Callable[[], Awaitable[_Result]]) -> _Result:

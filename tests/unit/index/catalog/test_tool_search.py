@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import pytest
 
 from waygraph.index.catalog.lexical import LexicalIndex, terms
-from waygraph.index.catalog.tool_search import find_tools, tool_texts
-from waygraph.index.graph import Node, Tool
-
-NODE = Node("n", "http://s/", "Old revisions", (), 0, addressable=True)
+from waygraph.index.catalog.tool_search import find_tools
+from waygraph.index.graph import Tool, tool_texts
 
 
 def tool(name: str, *states: str, schema: object = None) -> Tool:
@@ -21,8 +22,8 @@ def test_names_inputs_and_choices_are_words():
         "enum": ["inline"],
         "description": "View of changes",
     }
-    texts = tool_texts(tool("compareTwoVersions", schema={"properties": {"viewMode": choices}}), NODE)
-    expected = "compare two versions view mode side by inline changes old revisions"
+    texts = tool_texts(tool("compareTwoVersions", schema={"properties": {"viewMode": choices}}))
+    expected = "compare two versions view mode side by inline changes"
     assert set(terms(" ".join(texts))) >= set(terms(expected))
 
 
@@ -31,15 +32,23 @@ def test_names_inputs_and_choices_are_words():
     [{"properties": 7}, {"properties": {"a": 1}}, {"properties": {"a": {"anyOf": 3, "enum": {}, "title": []}}}],
 )
 def test_any_schema_is_read(schema):
-    assert tool_texts(tool("x", schema=schema), NODE)[0] == "x"
+    assert tool_texts(tool("x", schema=schema))[0] == "x"
+
+
+ALL = {each.id: each for each in (tool("everywhere", "a", "b", "c"), tool("here", "a"), tool("refund", "c"))}
+WORDS = LexicalIndex({name: [name] for name in ALL})
+
+
+def found(query: str, keep: str = "abc", own: Mapping[str, float] = MappingProxyType({})) -> list[tuple[str, str]]:
+    hits = find_tools(ALL, WORDS, query, own=own, states={"a": 0.3, "b": 0.0}, keep=lambda state, _: state in keep)
+    return [(each.tool.id, each.state) for each in hits]
 
 
 def test_a_tool_of_many_states_counts_as_they_do_on_average_and_words_decide():
-    tools = {each.id: each for each in (tool("everywhere", "a", "b", "c"), tool("here", "a"), tool("refund", "c"))}
-    words = LexicalIndex({name: [name] for name in tools})
-    scores = {"a": 0.3, "b": 0.0}
-    found = [each[0].id for each in find_tools(tools, words, "money", scores, lambda *_: True)]
-    assert found == ["here", "everywhere", "refund"]
-    assert next(find_tools(tools, words, "refund", scores, lambda *_: True)).tool.id == "refund"
-    kept = find_tools(tools, words, "money", scores, lambda state, _: state == "b")
-    assert [(each.tool.id, each.state) for each in kept] == [("everywhere", "b")]
+    assert found("money") == [("here", "a"), ("everywhere", "a"), ("refund", "c")]
+    assert found("refund")[0] == ("refund", "c")
+    assert found("money", keep="b") == [("everywhere", "b")]
+
+
+def test_the_meaning_of_a_tool_counts_beside_its_states():
+    assert found("money", own={"refund": 0.6, "here": 0.1})[0] == ("refund", "c")

@@ -68,6 +68,10 @@ def files_outside(folder: Path) -> list[Path]:
 
 
 STORES = {"maps", "copy"}
+TABLES = (
+    *("nodes", "edges", "vectors", "recognition", "lineage", "leads", "lead_vectors", "descriptions"),
+    *("tools", "tool_vectors"),
+)
 
 
 def test_there_are_at_least_sixty_forgeries() -> None:
@@ -76,7 +80,7 @@ def test_there_are_at_least_sixty_forgeries() -> None:
 
 def test_what_is_forged_below_is_accepted_as_it_was(location: str) -> None:
     forger = Forger(location)
-    for name in ("nodes", "edges", "vectors", "recognition", "lineage", "leads", "lead_vectors", "descriptions"):
+    for name in TABLES:
         forger.edit_rows(name, lambda rows: rows)
     forger.edit_manifest(lambda document: document)
     store = Store.open(location)

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from tests.stores import draft
+from tests.stores import DIM, draft
 from waygraph.core.errors import InvalidInput
 from waygraph.index.graph import Action, Tool, tool_id
 from waygraph.index.store import Store
 from waygraph.index.store.tools import read_tools, tools_table
+from waygraph.index.vectors import EncodedPage
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
 FORM = Action("submit", role="form", name="Search", target="http://s/find")
@@ -36,15 +38,18 @@ def test_states_take_no_part_in_the_id_and_everything_else_does():
     assert len({tool_id(each) for each in (TOOL, *others)}) == 1 + len(others)
 
 
-def test_a_version_keeps_its_tools_and_counts_them(tmp_path):
+def test_a_version_keeps_its_tools_with_their_vectors_and_counts_them(tmp_path):
     store = Store.open(str(tmp_path), create=True)
     plain = draft(store)
     first = next(iter(plain.graph.nodes))
     tool = replace(TOOL, states=(first,))
     tool = replace(tool, id=tool_id(tool))
-    store.publish(replace(plain, tools={tool.id: tool}))
+    page = EncodedPage(np.eye(1, DIM, dtype=np.float32), ("Search",), ((),))
+    store.publish(replace(plain, tools={tool.id: tool}, tool_pages={tool.id: page}))
     read = store.read(plain.site)
     assert read.tools == {tool.id: tool}
+    assert list(read.tool_pages) == [tool.id]
+    assert np.array_equal(read.tool_pages[tool.id].vectors, page.vectors)
     assert store.manifest(plain.site).counts.tools == 1
 
 
@@ -55,3 +60,13 @@ def test_a_tool_that_could_not_be_read_back_is_not_published(tmp_path, changes):
     tool = replace(TOOL, id="0" * 32, states=(next(iter(plain.graph.nodes)),))
     with pytest.raises(InvalidInput):
         store.publish(replace(plain, tools={tool.id: replace(tool, **changes)}))
+
+
+def test_vectors_of_no_tool_and_of_another_width_are_not_published(tmp_path):
+    store = Store.open(str(tmp_path), create=True)
+    plain = draft(store)
+    tool = replace(TOOL, id="0" * 32, states=(next(iter(plain.graph.nodes)),))
+    for width, tools, says in ((DIM, {}, "not one of its tools"), (DIM + 1, {tool.id: tool}, "shape")):
+        page = EncodedPage(np.ones((1, width), np.float32), ("Search",), ((),))
+        with pytest.raises(InvalidInput, match=says):
+            store.publish(replace(plain, tools=tools, tool_pages={tool.id: page}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from waygraph.cli.app import command
 from waygraph.core.errors import NotFound
 from waygraph.core.schemas import Filter
 from waygraph.core.settings import Settings
+from waygraph.index.graph import Tool, tool_id
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.jobs.publishing.draft import encode_map
 from waygraph.sdk.local import StoreMap
 
 MAP = SmallMap()
@@ -26,8 +28,16 @@ MAP = SmallMap()
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("tools") / "maps"
     store = Store.open(str(place), create=True)
-    store.publish(replace(MAP.draft(create_encoder(Settings().encode), store.blobs), tools=MAP.tools()))
+    publish(store, MAP.tools())
     return place
+
+
+def publish(store: Store, tools: Mapping[str, Tool]) -> None:
+    """Publish the map with these tools, as an exploration does."""
+    encoder = create_encoder(Settings().encode)
+    draft = MAP.draft(encoder, store.blobs)
+    encoded = encode_map(draft.graph, draft.observations.values(), (), tools.values(), encoder)
+    store.publish(replace(draft, tools=tools, tool_pages=encoded.tool_pages))
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +125,21 @@ def test_searches_for_pages_are_those_of_a_map_without_tools(maps: StoreMap, tmp
         for query in ("send back an order", "search", "add card", "number of the order", "start_return"):
             assert plain.search(MAP.site, query) == maps.search(MAP.site, query)
         assert plain.search(MAP.site, "search", where=Filter(tools_only=True)).hits == []
+
+
+@pytest.mark.parametrize(
+    ("query", "name"), [("leave this store forever", "end_membership"), ("subscribe to updates", "newsletter")]
+)
+def test_of_the_tools_of_one_page_the_one_that_means_the_same_comes_first(
+    tmp_path: Path, query: str, name: str
+) -> None:
+    plain = replace(next(iter(MAP.tools().values())), title="", schema={}, target="", states=(MAP.id("account"),))
+    texts = {"end_membership": "Delete all that we know of you", "newsletter": "Get our monthly mail"}
+    tools = [replace(plain, name=each, description=text) for each, text in texts.items()]
+    publish(Store.open(str(tmp_path), create=True), {tool_id(each): replace(each, id=tool_id(each)) for each in tools})
+    with StoreMap(tmp_path) as source:
+        hits = source.search(MAP.site, query, where=Filter(tools_only=True)).hits
+        assert hits[0].tool.name == name
 
 
 def test_the_command_prints_found_tools(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

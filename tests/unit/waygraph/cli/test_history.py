@@ -49,7 +49,9 @@ def test_a_copied_version_has_its_own_origin_and_is_compared_with_the_version_th
     assert cli("rollback", SITE, "2")["version"] == 4
     assert compared() == (3, 4, {"added": 1, "match": 1})
     encoder = EncoderInfo("another", 1, "another")
-    again = draft_from_version(store.read(SITE), Settings(), pages={}, lead_pages={}, encoder=encoder, run_id="fourth")
+    again = draft_from_version(
+        store.read(SITE), Settings(), pages={}, lead_pages={}, tool_pages={}, encoder=encoder, run_id="fourth"
+    )
     assert store.publish(again, replaces=4) == 5
     assert compared() == (4, 5, {"match": 2})
     assert [cli("rollback", SITE, number)["version"] for number in ("1", "5")] == [6, 7]

@@ -41,9 +41,15 @@ def store(tmp_path, encoder):
     store = small_store(tmp_path, encoder)
     version = store.read(SITE.site)
     leads = {each.id: each for each in (LEAD, lead("/logout", "Log out", refusal="hazard"))}
-    found = encode_map(version.graph, version.observations.values(), leads.values(), encoder)
+    found = encode_map(version.graph, version.observations.values(), leads.values(), (), encoder)
     draft = draft_from_version(
-        version, Settings(), pages=found.pages, lead_pages=found.lead_pages, encoder=found.encoder, run_id=""
+        version,
+        Settings(),
+        pages=found.pages,
+        lead_pages=found.lead_pages,
+        tool_pages={},
+        encoder=found.encoder,
+        run_id="",
     )
     store.publish(replace(draft, leads=leads))
     return store
