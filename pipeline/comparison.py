@@ -36,7 +36,7 @@ def _side(store: Store, version: MapVersion | SiteCapture, report: Mapping[str, 
     def noise(url: str) -> Collection[str]:
         return record.noise(url) if record is not None else ()
 
-    return ComparedMap(version.graph, version.observations, version.recognition, text_features, noise)
+    return ComparedMap(version.graph, version.observations, version.recognition, text_features, noise, version.tools)
 
 
 def load_exploration_record(store: Store, report: Mapping[str, Any]) -> ExplorationRecord | None:

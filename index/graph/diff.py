@@ -1,4 +1,4 @@
-"""Differences between two versions of a map: a verdict for every state and every edge, and paths that broke."""
+"""Differences between two versions of a map: a verdict for every state, edge and tool, and paths that broke."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.observation import Observation
 from waygraph.index.graph.recognition import Recognition
 from waygraph.index.graph.state_matching import TextCounts, match_states, merged_states, page_names_of
+from waygraph.index.graph.tool import Tool
+from waygraph.index.graph.tool_diff import ToolChange, diff_tools
 
 StateVerdict = Literal["match", "moved", "changed", "gone", "added"]
 EdgeVerdict = Literal["match", "moved", "changed", "gone", "added", "session_dependent", "non_deterministic"]
@@ -35,6 +37,8 @@ class ComparedMap:
         name.
     noise
         Returns, by URL, the names of texts that come and go by themselves.
+    tools
+        Tools by id.
     """
 
     graph: InteractionGraph
@@ -42,6 +46,7 @@ class ComparedMap:
     recognition: Recognition
     texts: Callable[[Observation], TextCounts]
     noise: Callable[[str], Collection[str]] = lambda _: ()
+    tools: Mapping[str, Tool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class EdgeChange:
 
 @dataclass(frozen=True, slots=True)
 class MapDiff:
-    """All states and walked edges of two maps, each once.
+    """All states, walked edges and tools of two maps, each once.
 
     Attributes
     ----------
@@ -94,18 +99,22 @@ class MapDiff:
         successor; one of them continues and the others are gone.
     broken
         States whose shortest path from the start has an edge that is gone or leads elsewhere, with that edge.
+    tools
+        Changes of tools.
     """
 
     states: tuple[StateChange, ...]
     edges: tuple[EdgeChange, ...]
     successors: Mapping[str, str] = field(default_factory=dict)
     broken: tuple[tuple[str, Edge], ...] = ()
+    tools: tuple[ToolChange, ...] = ()
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Count the states and the edges by verdict."""
+        """Count the states, the edges and the tools by verdict."""
         return {
             "states": dict(sorted(Counter(change.verdict for change in self.states).items())),
             "edges": dict(sorted(Counter(change.verdict for change in self.edges).items())),
+            "tools": dict(sorted(Counter(change.verdict for change in self.tools).items())),
         }
 
 
@@ -137,7 +146,8 @@ def diff_maps(
     states += [StateChange("added", after=after) for after in new.graph.nodes if after not in known]
     successors = {**merged_states(old.graph, new.graph, new.recognition), **matches}
     edges = list(_edge_changes(old.graph, new.graph, matches, successors, unstable or {}))
-    return MapDiff(tuple(states), tuple(edges), successors, tuple(_broken_paths(old.graph, edges)))
+    tools = diff_tools(old.tools, new.tools, successors)
+    return MapDiff(tuple(states), tuple(edges), successors, tuple(_broken_paths(old.graph, edges)), tools)
 
 
 def element_location(action: Action) -> str:

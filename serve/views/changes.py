@@ -11,13 +11,16 @@ from waygraph.core.view_schemas import (
     BrokenPathModel,
     ChangesAnswer,
     StateChangeModel,
+    ToolChangeModel,
 )
 from waygraph.index.graph import Edge
 from waygraph.index.graph.diff import EdgeChange, MapDiff, StateChange
+from waygraph.index.graph.tool_diff import ToolChange, input_changes
 from waygraph.index.store import MapVersion
-from waygraph.serve.query.answers import action_model
+from waygraph.serve.query.answers import action_model, tool_model
 
 _ORDER = ("changed", "added", "gone", "moved")
+_TOOL_ORDER = ("changed", "gone", "added")
 _UNCHANGED_EDGES = {"match", "moved"}
 
 
@@ -42,6 +45,7 @@ def changes_answer(diff: MapDiff, old: MapVersion, new: MapVersion, versions: Se
     """
     states = [change for verdict in _ORDER for change in diff.states if change.verdict == verdict]
     actions = [change for change in diff.edges if change.verdict not in _UNCHANGED_EDGES]
+    tools = [change for verdict in _TOOL_ORDER for change in diff.tools if change.verdict == verdict]
     return ChangesAnswer(
         site=new.manifest.site,
         from_version=old.manifest.version,
@@ -54,6 +58,8 @@ def changes_answer(diff: MapDiff, old: MapVersion, new: MapVersion, versions: Se
         changed_ids=[change.after for change in states if change.verdict in {"changed", "added"}],
         actions=[_action(change, old, new) for change in actions[:MAX_CHANGES]],
         actions_total=len(actions),
+        tools=[_tool(change, old, new) for change in tools[:MAX_CHANGES]],
+        tools_total=len(tools),
         broken=[_broken(node_id, edge, old) for node_id, edge in diff.broken[:MAX_CHANGES]],
         broken_total=len(diff.broken),
     )
@@ -96,6 +102,21 @@ def _action(change: EdgeChange, old: MapVersion, new: MapVersion) -> ActionChang
         source_url=version.graph.nodes[edge.source].url,
         previous_target_url=old.graph.nodes[before.target].url if before is not None else "",
         target_url=new.graph.nodes[after.target].url if after is not None else "",
+    )
+
+
+def _tool(change: ToolChange, old: MapVersion, new: MapVersion) -> ToolChangeModel:
+    before, after = (
+        tool_model(tool, version.graph.nodes[tool.states[0]].url) if tool is not None else None
+        for tool, version in ((change.before, old), (change.after, new))
+    )
+    return ToolChangeModel(
+        verdict=change.verdict,
+        name=change.tool.name,
+        attributes=list(change.attributes),
+        inputs=input_changes(change),
+        before=before,
+        after=after,
     )
 
 

@@ -64,7 +64,9 @@ class Explorations:
 
     def diff(self, before, after):
         sides = (
-            ComparedMap(each.graph, each.observations, each.recognition, text_features, self.record(each).noise)
+            ComparedMap(
+                each.graph, each.observations, each.recognition, text_features, self.record(each).noise, each.tools
+            )
             for each in (before, after)
         )
         unstable = {(state, action, place): verdict for state, action, verdict, place in after.refresh.unstable}
@@ -304,6 +306,21 @@ def test_failing_page_and_pages_behind_it_are_kept_during_the_grace_period(explo
     whole = ["", "a", "b", "b", "c"]
     assert states == [whole, whole, ["", "a"], whole, ["", "b", "b", "c"]]
     assert [each.refresh.outages for each in versions] == [0, 1, int(answer.drop), 0, 0]
+
+
+def test_forms_that_come_go_move_and_take_other_inputs_are_tools_that_changed(explorations):
+    form = "<form action=/{0}><label>{1} <input name={1}></label><button>{0}</button></form>"
+    with FixtureServer(
+        {"/": form.format("find", "q") + form.format("count", "n") + form.format("rate", "stars")}
+    ) as site:
+        before = explorations(site)
+        site.pages["/"] = (
+            f"<p>{form.format('count', 'n')}</p>" + form.format("find", "text") + form.format("sort", "by")
+        )
+        again = explorations.again(site, before)
+        assert {(each.verdict, each.tool.name) for each in explorations.diff(before, again).tools} == {
+            ("changed", "find"), ("moved", "count"), ("gone", "rate"), ("added", "sort"),
+        }  # fmt: skip
 
 
 def test_an_action_is_repeated_before_its_outcome_counts_as_changed(explorations):

@@ -10,14 +10,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from waygraph.core.schemas import ActionModel, BoxModel, Openers, PageText, SiteSummary
+from waygraph.core.schemas import ActionModel, BoxModel, Openers, PageText, SiteSummary, ToolModel
 
 #: Largest number of element outcomes in one answer; a page may have hundreds of thousands of elements.
 MAX_OUTCOMES = 500
 #: Largest number of leads in one answer.
 MAX_LEADS = 500
 
-#: Largest number of changed states with their texts, and of changed actions, in one answer.
+#: Largest number of changed states with their texts, of changed actions, and of changed tools, in one answer.
 MAX_CHANGES = 1_000
 #: Largest number of texts of a changed state of each kind.
 MAX_CHANGED_TEXTS = 40
@@ -201,6 +201,21 @@ class ActionChangeModel(_View):
     target_url: PageText = ""
 
 
+class ToolChangeModel(_View):
+    """A tool that differs between two versions."""
+
+    verdict: Literal["changed", "gone", "added"]
+    name: PageText
+    attributes: list[str] = []
+    """Names of what changed: `schema`, `description` and so on."""
+    inputs: list[PageText] = []
+    """Inputs that differ: `+name` is new, `-name` is gone, `~name` changed."""
+    before: ToolModel | None = None
+    """The tool in the older version; absent if it was added."""
+    after: ToolModel | None = None
+    """The tool in the newer version; absent if it is gone."""
+
+
 class BrokenPathModel(_View):
     """A state of the older version whose path from the start page is broken."""
 
@@ -222,7 +237,7 @@ class ChangesAnswer(_View):
     versions: list[int]
     """All published versions."""
     counts: dict[str, dict[str, int]]
-    """Numbers of `states` and `edges` by verdict, unchanged ones (`match`) included."""
+    """Numbers of `states`, `edges` and `tools` by verdict, unchanged ones (`match`) included."""
     states: list[StateChangeModel]
     """Changed states first, then new ones, those that are gone, and those with another id; at most 1,000."""
     changed_ids: list[str]
@@ -230,6 +245,9 @@ class ChangesAnswer(_View):
     actions: list[ActionChangeModel]
     """At most 1,000."""
     actions_total: int
+    tools: list[ToolChangeModel] = []
+    """Changed tools first, then those that are gone, and new ones; at most 1,000."""
+    tools_total: int = 0
     broken: list[BrokenPathModel]
     """At most 1,000."""
     broken_total: int

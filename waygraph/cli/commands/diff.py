@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from waygraph.core.errors import NotFound
 
 if TYPE_CHECKING:
     from waygraph.index.graph.diff import EdgeChange, MapDiff, StateChange
+    from waygraph.index.graph.tool_diff import ToolChange
     from waygraph.index.store import MapVersion, Store
 
 VersionArgument = Annotated[int | None, typer.Argument(metavar="VERSION", help="Number of a version.", min=1)]
@@ -38,7 +40,8 @@ def diff(
 
     States: match, moved (the same under another id), changed, gone, added. Actions: the same, and
     session_dependent or non_deterministic if a refresh found that they lead to different states.
-    Differences in noise, or in numbers only, are no changes.
+    Tools: match, moved, changed (other inputs, texts or address), gone, added. Of inputs, + is new, - gone, ~ changed.
+    Differences in noise, or in numbers of texts only, are no changes.
 
     \b
     Examples:
@@ -84,6 +87,7 @@ def _document(site: str, changes: MapDiff, old: MapVersion, new: MapVersion) -> 
         "counts": changes.counts(),
         "states": [_state_document(change, old, new) for change in changes.states if change.verdict != "match"],
         "edges": [_edge_document(change) for change in changes.edges if change.verdict != "match"],
+        "tools": [_tool_document(change) for change in changes.tools if change.verdict != "match"],
         "broken_paths": [
             {
                 "state": node_id,
@@ -119,10 +123,25 @@ def _edge_document(change: EdgeChange) -> dict[str, Any]:
     }
 
 
+def _tool_document(change: ToolChange) -> dict[str, Any]:
+    from waygraph.index.graph.export import tool_document
+
+    return {
+        "verdict": change.verdict,
+        "name": change.tool.name,
+        "attributes": list(change.attributes),
+        **{
+            name: tool_document(tool) if tool else None
+            for name, tool in (("before", change.before), ("after", change.after))
+        },
+    }
+
+
 def _print(site: str, changes: MapDiff, old: MapVersion, new: MapVersion) -> None:
     say(f"{site}: version {old.manifest.version} to {new.manifest.version}")
     for kind, verdicts in changes.counts().items():
-        say(f"  {kind}: " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
+        if verdicts:
+            say(f"  {kind}: " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
     rows = [
         (
             change.verdict,
@@ -133,12 +152,28 @@ def _print(site: str, changes: MapDiff, old: MapVersion, new: MapVersion) -> Non
         for change in changes.states
         if change.verdict not in {"match", "moved"}
     ]
-    if rows:
-        print_table(("state", "id", "url", ""), rows[:_SHOWN])
-        if len(rows) > _SHOWN:
-            say(f"and {len(rows) - _SHOWN} more (--json or --html)")
+    _print_rows(("state", "id", "url", ""), rows)
+    tools = [change for change in changes.tools if change.verdict not in {"match", "moved"}]
+    _print_rows(
+        ("tool", "id", "name", ""),
+        [(change.verdict, change.tool.id[:8], change.tool.name, _changed_inputs(change)) for change in tools],
+    )
     if changes.broken:
         say(f"{len(changes.broken)} states are no longer reached by the path of the older version.")
+
+
+def _print_rows(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    if rows:
+        print_table(headers, rows[:_SHOWN])
+        if len(rows) > _SHOWN:
+            say(f"and {len(rows) - _SHOWN} more (--json or --html)")
+
+
+def _changed_inputs(change: ToolChange) -> str:
+    from waygraph.index.graph.tool_diff import input_changes
+
+    changed = [*input_changes(change), *change.attributes]
+    return " ".join(changed)[:_TEXT_LENGTH]
 
 
 def _changed_texts(change: StateChange) -> str:

@@ -219,6 +219,9 @@ def _print(report: RunReport, refreshes: dict[str, Any]) -> None:
             f"stale edges: {refresh.get('stale', 0):.1%} expected, at most {refresh.get('stale_at_most', 0):.1%} "
             f"(95% confidence, {refresh.get('sampled', 0)} sampled)"
         )
+        tools = refresh.get("tools", {})
+        if changed := {verdict: tools[verdict] for verdict in ("added", "changed", "gone") if tools.get(verdict)}:
+            say(f"{site}: tools: {_counts_text(changed)} (waygraph diff {site})")
         for note in refresh.get("notes", ()):
             say(f"{site}: {note}")
     for outcome in report.sites:

@@ -61,7 +61,7 @@ ITEMS = st.lists(
 def test_a_map_compared_with_itself_matches(items):
     same = listing(items)
     diff = diff_maps(side(same), side(same))
-    assert diff.counts() == {"states": {"match": len(items) + 1}, "edges": {"match": len(items)}}
+    assert diff.counts() == {"states": {"match": len(items) + 1}, "edges": {"match": len(items)}, "tools": {}}
     assert diff.broken == ()
 
 
@@ -197,6 +197,7 @@ def test_removed_list_entry_is_not_matched_with_a_new_one():
     assert diff.counts() == {
         "states": {"added": 1, "gone": 1, "match": 3},
         "edges": {"added": 1, "gone": 1, "moved": 2},
+        "tools": {},
     }
 
 

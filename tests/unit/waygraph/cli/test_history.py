@@ -1,14 +1,17 @@
 """`waygraph history` and `diff` on versions that are copies of older ones."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from waygraph.cli import main
 from waygraph.core.settings import Settings
-from waygraph.index.graph import InteractionGraph, Node, Observation
+from waygraph.index.graph import InteractionGraph, Node, Observation, Tool, tool_id
 from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.jobs.publishing.draft import NOT_ENCODED, draft_from_version
+from waygraph.serve.views.changes import changes_answer
 
 SITE = "tea.example"
 ORIGINS = ("refresh_of", "rollback_to", "reencoded_from")
@@ -64,3 +67,36 @@ def test_a_copied_version_has_its_own_origin_and_is_compared_with_the_version_th
     # The copies keep the exploration of their original, but not its run id.
     reports = [store.manifest(SITE, number).report for number in (4, 5)]
     assert [(report["seconds"], report.get("run_id")) for report in reports] == [(1, None), (1, "fourth")]
+
+
+def test_diff_shows_tools_that_are_new_gone_and_take_other_inputs(store, capsys):
+    def with_tools(**inputs):
+        made = draft("a")
+        tools = [
+            Tool("", name, "", "\x1b[2J", {"properties": {key: {} for key in properties}}, "script", ("a",), "http://a")
+            for name, properties in inputs.items()
+        ]
+        return replace(made, tools={tool_id(tool): replace(tool, id=tool_id(tool)) for tool in tools})
+
+    store.publish(with_tools(refund=["order"], pay=["sum"], same=[]), replaces=3)
+    store.publish(with_tools(refund=["order", "reason"], pause=[], same=[]), replaces=4)
+    command = ["diff", SITE, "--store", store.location]
+    assert main([*command, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["counts"]["tools"] == {"added": 1, "changed": 1, "gone": 1, "match": 1}
+    assert [(each["verdict"], each["name"], each["attributes"]) for each in answer["tools"]] == [
+        ("changed", "refund", ["schema"]), ("gone", "pay", []), ("added", "pause", []),
+    ]  # fmt: skip
+    assert answer["tools"][0]["after"]["schema"] == {"properties": {"order": {}, "reason": {}}}
+    assert answer["tools"][1]["after"] is None
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "tools: 1 added, 1 changed, 1 gone, 1 match" in said
+    assert [line.split()[0:1] + line.split()[2:] for line in said.splitlines() if "refund" in line] == [
+        ["changed", "refund", "+reason", "schema"]
+    ]
+    old, new = store.read(SITE, 4), store.read(SITE, 5)
+    shown = changes_answer(compare_versions(store, old, new), old, new, [4, 5])
+    assert [(each.verdict, each.name, each.inputs, each.after is None) for each in shown.tools] == [
+        ("changed", "refund", ["+reason"], False), ("gone", "pay", [], True), ("added", "pause", [], False),
+    ]  # fmt: skip
