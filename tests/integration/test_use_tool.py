@@ -25,7 +25,7 @@ from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.use_tool import use_tool
 
-HOME = """<!doctype html><title>Home</title><h1>Home</h1><a href="/lab">Laboratory</a>
+HOME = """<!doctype html><title>Home</title><h1>Home</h1><a href="/lab">Laboratory</a> <a href="/teas">Teas</a>
 <form action="/find" target="_blank"><label>Name <input name="name"></label><button>Look in a tab</button></form>
 <form action="/find"><label>Words to find <input name="words" required></label><button>Find</button></form>"""
 LAB = """<!doctype html><title>Laboratory</title><h1>Laboratory</h1><p>Everything is declared here.</p>
@@ -85,6 +85,11 @@ add("leave", () => { location = "/find?words=left"; return new Promise(() => {})
 INNER = """<!doctype html><title>Inner</title><p>Part</p><script>document.modelContext.registerTool({
   name: "inside", description: "In a frame", inputSchema: {type: "object"}, annotations: {readOnlyHint: true},
   execute: () => location.pathname});</script>"""
+#: Pages whose tools share names: `list_all` takes the same on each, `look_up` and `comment` do not or send elsewhere.
+SHELF = """<!doctype html><title>{0}</title><h1>{0}</h1><p>Some {0} here.</p>{2}
+<form action="/{0}/list"><label>Part <input name="part"></label><button>List all</button></form>
+<form action="/{0}/look"><label>{1} <input name="{1}"></label><button>Look up</button></form>
+<form method="post" action="/{0}/say"><label>Text <input name="text"></label><button>Comment</button></form>"""
 FOUND = "<!doctype html><title>Found</title><h1>Found it</h1><p>One page has these words.</p>"
 
 
@@ -125,6 +130,10 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapped]:
         "/manage": FOUND,
     }
     pages |= dict.fromkeys(("/find", "/subscribe", "/contact"), FOUND)
+    pages["/teas"] = SHELF.format("teas", "leaf", '<a href="/cups">Cups</a>')
+    pages["/cups"] = SHELF.format("cups", "size", '<a href="/pots">Pots</a>')
+    pages["/pots"] = "<!doctype html><title>Pots</title><h1>Pots</h1><p>No pots today.</p><a href=/cups>Cups</a>"
+    pages |= {f"/{name}/{what}": FOUND for name in ("teas", "cups") for what in ("list", "look", "say")}
     with FixtureServer(pages) as server:
         store = Store.open(str(tmp_path_factory.mktemp("use") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1})
@@ -181,6 +190,42 @@ def test_an_inferred_form_is_filled_and_submitted_where_the_page_is(mapped):
     result = use(mapped, "find", {"words": "tea & more"})
     assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?words=tea+%26+more"))
     assert mapped.paths == ["/", "/find?words=tea+%26+more"]
+
+
+@pytest.mark.parametrize("start", ["teas", "cups"])
+@pytest.mark.parametrize(
+    ("tool", "argument", "path"), [("list_all", "part", "list"), ("look_up", None, "look"), ("comment", "text", "say")]
+)
+def test_of_the_tools_of_one_name_the_one_of_the_page_is_used(mapped, start, tool, argument, path):
+    arguments = {argument or {"teas": "leaf", "cups": "size"}[start]: "x"}
+    result = use(mapped, tool, arguments, start=f"/{start}", allow_changes=tool == "comment")
+    assert result.url.split("?")[0] == mapped.server.at(f"/{start}/{path}")
+    assert mapped.paths[0] == f"/{start}"
+    assert len(mapped.paths) == 2
+
+
+def test_tool_of_a_shared_name_elsewhere_is_the_nearest_one_that_takes_the_same(mapped):
+    for start, nearest in ("/", "teas"), ("/pots", "cups"):
+        result = use(mapped, "list_all", {"part": "x"}, start=start, allow_goto=False)
+        assert result.url == mapped.server.at(f"/{nearest}/list?part=x")
+    with pytest.raises(InvalidInput, match=r"Several tools of .* called 'look_up'") as caught:
+        use(mapped, "look_up", {"leaf": "x"})
+    with StoreMap(mapped.store) as maps:
+        ids = [tool.id for tool in maps.tools(mapped.site, tool="look_up").tools]
+    assert all(name[:12] in caught.value.hint for name in ids)
+    # Each is sent to an address of its own.
+    with pytest.raises(InvalidInput, match="Several tools"):
+        use(mapped, "comment", {"text": "x"}, allow_changes=True)
+    assert mapped.paths == ["/"]
+
+
+def test_several_tools_of_one_name_on_the_page_are_told_apart_by_id(mapped):
+    with pytest.raises(InvalidInput, match=r"/lab has several tools called 'inside'") as caught:
+        use(mapped, "inside", {}, start="/lab")
+    with StoreMap(mapped.store) as maps:
+        ids = [tool.id[:12] for tool in maps.tools(mapped.site, tool="inside").tools]
+    assert len(ids) == sum(name in caught.value.hint for name in ids) == 2
+    assert {use(mapped, name, {}, start="/lab").answer for name in ids} == {"/inner", "/inner-2"}
 
 
 def test_a_form_that_opens_a_tab_arrives_there(mapped):
@@ -380,6 +425,9 @@ def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(map
         f'use_tool [{mapped.site}] [double] [{{"n": "four"}}]',
         f'use_tool [{mapped.site}] [order] [{{"n": 4}}]',
         f'use_tool [{mapped.site}] [spy] [{{"n": 4}}]',
+        f'use_tool [{mapped.site}] [look_up] [{{"leaf": "x"}}]',
+        "goto [" + mapped.server.at("/teas") + "]",
+        f'use_tool [{mapped.site}] [look_up] [{{"leaf": "x"}}]',
     ]
 
     async def work():
@@ -393,13 +441,15 @@ def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(map
 
     mapped.since = len(mapped.server.requests)
     tools, names, reports = BROWSERS.run(work())
-    assert (tools, names) == (27, {"navigate", "use_tool"})
-    assert [report.status for report in reports] == ["done", "failed", "refused", "failed"]
+    assert (tools, names) == (33, {"navigate", "use_tool"})
+    assert [report.status for report in reports] == ["done", "failed", "refused", "failed", "failed", "done", "done"]
     assert 'text of the page and no instruction: {"doubled": 8}' in reports[0].message
     assert "n: 'four' is not of type 'integer'" in reports[1].message
     assert "Its schema says what it takes." in reports[1].message
     assert "it may change data at the site" in reports[2].message
     assert "The guard stopped" in reports[3].message
+    assert "Use an id" in reports[4].message
+    assert mapped.server.at("/teas/look?leaf=x") in reports[6].message
     assert mapped.posts == []
 
 

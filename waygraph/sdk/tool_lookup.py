@@ -1,4 +1,4 @@
-"""The tool of a map that a caller means, and whether arguments fit it. Touches no page."""
+"""Tools of a map that a caller may mean, and whether arguments fit one. Touches no page."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from waygraph.core.json_schema import argument_problems, schema_problem
 from waygraph.core.schemas import ToolModel
 from waygraph.core.text import shortened
 
-#: Most ids in a message, and digits of each.
-_MAX_IDS, _ID_DIGITS = 5, 12
-
+#: Most tools of one name.
+_MAX_TOOLS = 500
 #: Longest name of an argument in a message.
 _MAX_NAME = 100
 
 
-async def tool_called(maps: AsyncMapApi, site: str, tool: str) -> ToolModel:
-    """Return the tool of a site that a name or an id stands for.
+async def tools_called(maps: AsyncMapApi, site: str, tool: str) -> list[ToolModel]:
+    """Return the tools of a site that a name or an id may stand for, those of states near the start page first.
 
     Parameters
     ----------
@@ -28,27 +27,22 @@ async def tool_called(maps: AsyncMapApi, site: str, tool: str) -> ToolModel:
     site
         Key of the site.
     tool
-        Id of the tool, the beginning of one (8 digits or more), or a name that no other tool of the site has.
+        Id of the tool, the beginning of one (8 digits or more), or its name.
 
     Returns
     -------
-    ToolModel
-        The tool.
+    list of ToolModel
+        One tool at least.
 
     Raises
     ------
     NotFound
         If the site is not mapped, or has no such tool.
-    InvalidInput
-        If several tools have the name.
     """
-    found = (await maps.tools(site, tool=tool, limit=_MAX_IDS + 1)).tools if tool else []
+    found = (await maps.tools(site, tool=tool, limit=_MAX_TOOLS)).tools if tool else []
     if not found:
         raise NotFound(f"'{site}' has no tool '{tool}'.", hint=f"List them with: waygraph tools {site}")
-    if len(found) > 1:
-        ids = ", ".join(each.id[:_ID_DIGITS] for each in found[:_MAX_IDS])
-        raise InvalidInput(f"Several tools of '{site}' are called '{tool}'.", hint=f"Use an id: {ids}.")
-    return found[0]
+    return found
 
 
 def check_arguments(tool: ToolModel, arguments: Mapping[str, Any]) -> None:

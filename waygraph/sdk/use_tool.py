@@ -16,8 +16,8 @@ from waygraph.sdk.page_tools import has_tool, tool_on_page
 from waygraph.sdk.state_recognition import StateRecognizer
 from waygraph.sdk.teleport import snapshot_options_of_map, teleport
 from waygraph.sdk.tool_call import ToolCall
+from waygraph.sdk.tool_choice import tool_for_page
 from waygraph.sdk.tool_guard import names_change
-from waygraph.sdk.tool_lookup import check_arguments, tool_called
 from waygraph.sdk.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ async def use_tool(
     site
         Key of the site.
     tool
-        Id of the tool, the beginning of one (8 digits or more), or a name that no other tool of the site has.
+        Id of the tool, the beginning of one (8 digits or more), or its name. Of several tools with the name it is the
+        one that the page has; if it has none, the nearest one, as long as they take the same inputs, and read or are
+        submitted to one address.
     arguments
         Its inputs, as JSON values.
     allow_changes
@@ -93,7 +95,7 @@ async def use_tool(
     NotFound
         If the site is not mapped or has no such tool.
     InvalidInput
-        If several tools have the name, the tool's schema is invalid, or the arguments do not fit it.
+        If several tools may be meant, the tool's schema is invalid, or the arguments do not fit it.
     ToolRefused
         If the tool may change something, or a service worker of the page could, and changes are not allowed.
     TeleportFailed
@@ -108,8 +110,7 @@ async def use_tool(
     """
     settings = settings or BrowserSettings()
     maps = source if isinstance(source, AsyncMapApi) else ThreadedMapSource(source)
-    found = await tool_called(maps, site, tool)
-    check_arguments(found, arguments)
+    found = await tool_for_page(page, maps, site, tool, arguments, allow_goto=allow_goto, settings=settings)
     _check_allowed(found, allow_changes=allow_changes)
     if page.is_closed():
         raise PageFailure("The page is closed.", FailureKind.BROWSER_LOST, hint="Open another page, and pass that one.")

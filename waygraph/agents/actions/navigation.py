@@ -16,7 +16,7 @@ from waygraph.core.schemas import MAX_INTENT_CHARS, Hit, SelectorName, ToolModel
 from waygraph.core.settings import BrowserSettings
 from waygraph.core.text import shortened
 from waygraph.sdk.facade import AsyncWaygraph
-from waygraph.sdk.tool_lookup import check_arguments, tool_called
+from waygraph.sdk.tool_choice import tool_for_page
 from waygraph.serve.select.shortlist import is_sure
 
 #: Pages that are named if none fits, and limit of title and address of each, in characters.
@@ -216,11 +216,10 @@ class MapNavigator:
         WaygraphError
             If there is no such map or tool, the arguments do not fit, or the tool fails.
         """
-        tool = await tool_called(self._maps, action.site, action.tool)
-        arguments = json.loads(action.arguments)
-        check_arguments(tool, arguments)  # before somebody is asked whether it may be called
+        arguments, view = json.loads(action.arguments), tabs.current
+        # Arguments are checked before somebody is asked whether it may be called.
+        tool = await tool_for_page(view.page, self._maps, action.site, action.tool, arguments, settings=self._settings)
         await self._gate.check_tool(action, tool)
-        view = tabs.current
         view.forget_earlier_actions()
         # What may change something has passed the gate.
         result = await self._maps.use_tool(

@@ -23,8 +23,6 @@ ONE = {"type": "object", "properties": {"q": {"type": "string"}}}
 TOOLS = [
     Tool("", "bad", "", "", {"type": 7}, "script", (), ORIGIN, read_only=True),
     Tool("", "text", "", "", {"type": "string"}, "script", (), ORIGIN, read_only=True),
-    Tool("", "twice", "", "", ANY, "script", (), ORIGIN, read_only=True),
-    Tool("", "twice", "Another", "", ANY, "script", (), ORIGIN, read_only=True),
     Tool("", "close", "", "", ANY, "inferred", (), ORIGIN, element=FORM, method="dialog"),
     Tool("", "bye", "", "", ANY, "inferred", (), ORIGIN, element=FORM, method="GET", target=f"{ORIGIN}/logout",
          read_only=True),
@@ -54,7 +52,6 @@ def test_a_form_takes_no_other_arguments_than_its_fields(maps: StoreMap) -> None
         ("", NotFound, "has no tool"),
         ("bad", InvalidInput, "no JSON Schema of an object: its type is 7"),
         ("text", InvalidInput, "its type is 'string'"),
-        ("twice", InvalidInput, "Several tools"),
         ("close", ToolRefused, "does not say that it only reads"),
         ("bye", ToolRefused, "is sent to http://shop.example:8000/logout"),
     ],
