@@ -32,17 +32,16 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended test-all check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
+.PHONY: help demo test test-fast test-extended check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
 	images-here policies-here alerts-here manifests-here buckets-here \
 	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
 	soak-teleports soak-truth soak-runner soak-search soak-properties soak-day $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
-	@echo "make test    all checks and all tests but the extended ones"
+	@echo "make test    all checks and all tests but the extended ones (EXTENDED=1: and these, as CI does)"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
 	@echo "make test-extended  tests that kill processes and machines, repeat runs under other conditions, explore catalogues"
-	@echo "make test-all  both in one run, as CI does"
 	@echo "make check   lint, format, types, layers, docstrings, documentation site"
 	@echo "make coverage  all tests with a coverage report"
 	@echo "make lint    format the code and fix what ruff can fix"
@@ -76,19 +75,15 @@ help:
 demo: $(INSTALLED) browser
 	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT) $(ARGS)
 
+# EXTENDED=1 runs the extended tests in the same run: all is imported once, and no process waits for the last file twice.
 test: check browser
-	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" --durations=25
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile $(if $(EXTENDED),,-m "not extended") --durations=25
 	@echo "All checks passed."
 
 # Tests that kill processes and machines, that repeat runs under other conditions (store, profile, order, encoder), that
 # install a wheel, and that explore catalogues: crawler traps, frameworks, pages that differ on every load.
 test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
-
-# Both in one run: tests are imported once, the demo shop is explored once, and no process waits for the last file twice.
-test-all: check browser
-	$(BIN)/pytest -n $(PROCESSES) --dist loadfile --durations=25
-	@echo "All checks passed."
 
 test-fast: $(INSTALLED)
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended and not s3" $(PURE_CORE)

@@ -94,7 +94,6 @@ def test_help_names_the_two_commands(bare):
         "demo",
         "test",
         "test-extended",
-        "test-all",
         "lint",
         "docs",
         "clean",
