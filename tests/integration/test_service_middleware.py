@@ -123,7 +123,7 @@ async def test_requests_beyond_the_queue_limit_are_refused_and_the_others_answer
     maps = SlowMaps(Settings(store=str(store)))
     async with service(store, maps, max_waiting=3) as http:
         asked = [asyncio.create_task(http.get("/v1/sites")) for _ in range(16 + 3 + 5)]
-        done, _ = await asyncio.wait(asked, timeout=5, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(asked, timeout=15, return_when=asyncio.FIRST_COMPLETED)
         refused = next(iter(done)).result()
         assert (refused.status_code, problem_slug(refused.json()["type"])) == (503, "overloaded")
         assert refused.headers["retry-after"] == "1"

@@ -50,14 +50,14 @@ def test_a_port_of_another_waygraph_service_is_in_use() -> None:
 def test_the_proxy_can_bind_beside_the_reservation() -> None:
     with reserve(ServeSettings(port=0)) as held:
         port = held.getsockname()[1]
-        with proxy_on(port) as proxy, socket.create_connection(("127.0.0.1", port), timeout=5):
+        with proxy_on(port) as proxy, socket.create_connection(("127.0.0.1", port), timeout=60):
             proxy.accept()[0].close()
 
 
 def test_a_restart_finds_its_port_free_although_old_connections_linger() -> None:
     with reserve(ServeSettings(port=0)) as held:
         port = held.getsockname()[1]
-        with proxy_on(port) as proxy, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+        with proxy_on(port) as proxy, socket.create_connection(("127.0.0.1", port), timeout=60) as caller:
             answering = proxy.accept()[0]
             answering.close()  # the side that closes first keeps the connection in TIME_WAIT
             assert caller.recv(1) == b""

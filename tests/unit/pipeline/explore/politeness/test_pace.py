@@ -43,18 +43,18 @@ async def test_a_worker_that_waits_for_another_one_releases_its_slot():
         async with second.hold_slot():
             done.set()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.gather(wait(), work())
     assert slots.busy == 0
 
 
 async def test_a_redirect_within_a_turn_waits_for_the_delay_and_not_for_that_turn():
-    mine = pace(delay=0.1, item_seconds=0.2)
+    mine = pace(delay=0.2, item_seconds=0.5)
     view, guard = SimpleNamespace(delayed_s=0.0), SimpleNamespace(hold_navigations=False)
     page = GuardedPage(None, None, view, guard, SimpleNamespace(on=lambda *_: None), pacing=mine)
     arrived = []
     began = asyncio.get_running_loop().time()
-    async with asyncio.timeout(5), mine.hold_slot(), mine.time_limit():
+    async with asyncio.timeout(60), mine.hold_slot(), mine.time_limit():
         async with page.view.navigation_turn("http://a.test/"):
             for path in ("", "1", "2"):
                 await page.guard.before_document(f"http://a.test/{path}")
@@ -62,9 +62,9 @@ async def test_a_redirect_within_a_turn_waits_for_the_delay_and_not_for_that_tur
         async with page.view.navigation_turn("http://a.test/2"):
             arrived.append(asyncio.get_running_loop().time())
     # Counted from the start: a busy machine may notice the end of one wait later than that of the next.
-    assert all(at - began >= 0.1 * turn - 0.001 for turn, at in enumerate(arrived))
+    assert all(at - began >= 0.2 * turn - 0.001 for turn, at in enumerate(arrived))
     # Time before the request is sent does not count as latency of the host.
-    assert 0.19 <= page.view.delayed_s < 1
+    assert 0.39 <= page.view.delayed_s < 60
 
 
 async def test_a_lease_that_is_acquired_twice_at_once_holds_one_slot():
