@@ -81,7 +81,8 @@ test: check browser
 	@echo "All checks passed."
 
 # Tests that kill processes and machines, that repeat runs under other conditions (store, profile, order, encoder), that
-# install a wheel, and that explore catalogues: crawler traps, frameworks, pages that differ on every load.
+# install a wheel, and that explore catalogues: crawler traps, frameworks, event handlers, lists, replaced globals, pages
+# that differ on every load.
 test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
 

@@ -30,6 +30,7 @@ def test_every_known_gap_is_one_of_the_answers():
     assert set(GAPS) <= set(EXPECTED)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "expect",
     [

@@ -10,7 +10,7 @@ from tests.sites.answers import Result, judge, site_pages, table
 from tests.sites.phenomena import LISTS
 from tests.sites.server import FixtureServer
 
-pytestmark = pytest.mark.timeout(600)  # the first test explores all areas
+pytestmark = [pytest.mark.extended, pytest.mark.timeout(600)]  # the first test explores all areas
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,8 @@ from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(scope="module")
 def mapped(tmp_path_factory):
