@@ -40,15 +40,20 @@ def one_cpu(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def page_browser() -> Iterator[Browser]:
-    """Start a browser that reaches this machine only, for Playwright's interface without asyncio."""
-    from playwright.sync_api import sync_playwright
+    """Start a browser that reaches this machine only, for Playwright's interface without asyncio.
+
+    What a test expects of a page is waited for longer than the default of 5 s, which a busy machine exceeds.
+    """
+    from playwright.sync_api import expect, sync_playwright
 
     from waygraph.pipeline.browser.process.find import find_browser
 
     with sync_playwright() as driver:
         flags = ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
         started = driver.chromium.launch(executable_path=str(find_browser().path), args=flags)
+        expect.set_options(timeout=60_000)
         yield started
+        expect.set_options(timeout=5_000)
         started.close()
 
 

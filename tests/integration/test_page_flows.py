@@ -48,11 +48,9 @@ def service(mapped) -> Iterator[RestartableService]:
 def context(page_browser, service) -> Iterator[BrowserContext]:
     made = page_browser.new_context(viewport=WIDE)
     made.set_default_timeout(SLOW_MS)
-    expect.set_options(timeout=SLOW_MS)
     problems = watch(made, "blob:", "data:", "file:", service.url)
     yield made
     made.close()
-    expect.set_options(timeout=5_000)
     assert problems == []
 
 
