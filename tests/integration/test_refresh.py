@@ -1,6 +1,5 @@
 """Refreshes of real sites: the map equals that of a fresh crawl, at less work, and the diff is correct."""
 
-import asyncio
 import json
 import os
 from collections import Counter
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.blobs import MemoryBlobs
 from tests.browsers import LOOPBACK_ONLY
+from tests.exploring import explore_with
 from tests.sites.mutable import KINDS, PATHS, MutableSite, Mutation
 from tests.sites.noise import noise_pages
 from tests.sites.server import FixtureServer, Page
@@ -19,9 +19,6 @@ from waygraph.core.settings import Settings
 from waygraph.index.graph.diff import ComparedMap, diff_maps, element_location
 from waygraph.index.graph.export import to_json
 from waygraph.pipeline.browser.page.features import text_features
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
 from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 from waygraph.pipeline.explore.refresh.sample import RefreshPlan, plan_refresh
@@ -32,24 +29,13 @@ SETS = int(os.environ.get("WAYGRAPH_MUTATIONS", "0"))
 
 
 class Explorations:
-    """Explorations of several sites, one after the other, in one browser."""
+    """Explorations of several sites, one after the other, and what they captured."""
 
     def __init__(self):
         self.blobs = MemoryBlobs()
-        self.loop = asyncio.new_event_loop()
-        self.pool = self.loop.run_until_complete(self._open())
-
-    async def _open(self):
-        return await BrowserPool(lambda: launch(SETTINGS.browser, guarded=True)).__aenter__()
-
-    def close(self):
-        self.loop.run_until_complete(self.pool.__aexit__(None, None, None))
-        self.loop.close()
 
     def __call__(self, site, prior=None):
-        return self.loop.run_until_complete(
-            explore_site(site.url, settings=SETTINGS, blobs=self.blobs, pool=self.pool, prior=prior)
-        )
+        return explore_with(SETTINGS, site.url, blobs=self.blobs, prior=prior)
 
     def record(self, capture):
         return ExplorationRecord.parse(self.blobs[capture.report.record])
@@ -75,9 +61,7 @@ class Explorations:
 
 @pytest.fixture(scope="module")
 def explorations():
-    explored = Explorations()
-    yield explored
-    explored.close()
+    return Explorations()
 
 
 class Mapped(tuple):

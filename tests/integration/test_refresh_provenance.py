@@ -1,37 +1,24 @@
 """A refresh visits the same site with the same login as the map, or is refused."""
 
-import asyncio
-
 import pytest
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from tests.exploring import explore_with
 from tests.sites.server import FixtureServer, Page
 from waygraph.core.errors import ProvenanceMismatch, SiteMoved, SiteUnreachable
 from waygraph.core.settings import RefreshSettings, Settings
 from waygraph.core.urls import site_key
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.exploring.refresh import refresh_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 
 
 class Maps:
-    """A store, with a browser to fill it; no encoder, no Ray."""
+    """A store that explorations fill; no encoder, no Ray."""
 
     def __init__(self, location):
         self.settings = Settings(store=str(location), browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
         self.store = Store.open(self.settings.store, create=True)
-        self.loop = asyncio.new_event_loop()
-        self.pool = self.loop.run_until_complete(self._open())
-
-    async def _open(self):
-        return await BrowserPool(lambda: launch(LOOPBACK_ONLY, guarded=True)).__aenter__()
-
-    def close(self):
-        self.loop.run_until_complete(self.pool.__aexit__(None, None, None))
-        self.loop.close()
 
     def with_explore(self, explore):
         changed = self.settings.explore.model_validate({**dict(self.settings.explore), **explore})
@@ -39,21 +26,23 @@ class Maps:
 
     def index(self, url, **explore):
         settings = self.with_explore(explore)
-        found = explore_site(url, settings=settings, blobs=self.store.blobs, pool=self.pool)
-        self.store.publish(draft_from_capture(self.loop.run_until_complete(found), settings, pages={}))
+        capture = explore_with(settings, url, blobs=self.store.blobs)
+        self.store.publish(draft_from_capture(capture, settings, pages={}))
         return site_key(url)
 
     def refresh(self, url, *, full=False, journal=None, **explore):
         settings = self.with_explore(explore).model_copy(update={"refresh": RefreshSettings(full=full)})
-        again = refresh_site(url, settings=settings, blobs=self.store.blobs, pool=self.pool, journal=journal)
-        return self.loop.run_until_complete(again)
+
+        async def work():
+            pool = await BROWSERS.pool()
+            return await refresh_site(url, settings=settings, blobs=self.store.blobs, pool=pool, journal=journal)
+
+        return BROWSERS.run(work())
 
 
 @pytest.fixture(scope="module")
 def maps(tmp_path_factory):
-    made = Maps(tmp_path_factory.mktemp("maps"))
-    yield made
-    made.close()
+    return Maps(tmp_path_factory.mktemp("maps"))
 
 
 def test_site_that_redirects_to_another_mapped_site_is_not_refreshed(maps):
