@@ -63,8 +63,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.path.name} uses the explored shop and is missing in SHOP_FILES")
 
 
+# Imports and collected tests are kept for the whole session: looking for garbage among them only takes time.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Exclude modules that all tests import from garbage collection."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
