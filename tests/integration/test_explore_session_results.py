@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
@@ -62,40 +64,49 @@ async def walk_to_all(site, maps, capture):
     return [each for each in walks if each is not None]
 
 
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    """Return a site, which is served on, its store and its capture; each is explored once."""
+    with ExitStack() as servers:
+
+        @cache
+        def once(name):
+            site = servers.enter_context(FixtureServer(SITES[name]()[0]))
+            store = Store.open(str(tmp_path_factory.mktemp("sessions") / "maps"), create=True)
+            return site, store, explore_with(settings(2), site.url, blobs=store.blobs)
+
+        yield once
+
+
 @pytest.mark.parametrize("name", SITES)
-def test_a_link_leads_where_it_leads_in_the_session_of_its_page(name, tmp_path):
-    pages, truth = SITES[name]()
-    with FixtureServer(pages) as site:
-        store = Store.open(str(tmp_path / "maps"), create=True)
-        capture = explore_with(settings(2), site.url, blobs=store.blobs)
-        assert edges_of(capture) == truth
-        store.publish(draft_from_capture(capture, settings(2), pages={}))
-        with StoreMap(store.location) as maps:
-            assert BROWSERS.run(walk_to_all(site, maps, capture)) == []
+def test_a_link_leads_where_it_leads_in_the_session_of_its_page(name, explored):
+    site, store, capture = explored(name)
+    assert edges_of(capture) == SITES[name]()[1]
+    store.publish(draft_from_capture(capture, settings(2), pages={}))
+    with StoreMap(store.location) as maps:
+        assert BROWSERS.run(walk_to_all(site, maps, capture)) == []
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("name", ["languages", "views"])
-def test_one_worker_that_is_stopped_and_resumed_finds_the_same(name, tmp_path):
-    with FixtureServer(SITES[name]()[0]) as site:
-        whole = explore_with(settings(2), site.url, blobs=MemoryBlobs())
-        blobs, journal = MemoryBlobs(), tmp_path / "journal.sqlite"
-        for items in (2, 4, None):
-            stop, left = asyncio.Event(), iter(range(items or 1_000))
+def test_one_worker_that_is_stopped_and_resumed_finds_the_same(name, tmp_path, explored):
+    site, _, whole = explored(name)
+    blobs, journal = MemoryBlobs(), tmp_path / "journal.sqlite"
+    for items in (2, 4, None):
+        stop, left = asyncio.Event(), iter(range(items or 1_000))
 
-            def on_progress(_, stop=stop, left=left):
-                if next(left, None) is None:
-                    stop.set()
+        def on_progress(_, stop=stop, left=left):
+            if next(left, None) is None:
+                stop.set()
 
-            last = explore_with(settings(1), site.url, blobs=blobs, journal=journal, stop=stop, on_progress=on_progress)
-            assert last.report.partial is (items is not None)
+        last = explore_with(settings(1), site.url, blobs=blobs, journal=journal, stop=stop, on_progress=on_progress)
+        assert last.report.partial is (items is not None)
     assert export(last) == export(whole)
 
 
-def test_cookies_that_decide_nothing_cost_a_few_loads_whatever_the_number_of_pages():
-    counts = {}
-    for posts in (6, 12):
-        with FixtureServer(SITES["marks"](posts)[0]) as site:
-            counts[posts] = explore_with(settings(2), site.url, blobs=MemoryBlobs()).report.counters
-    assert counts[6]["session/trials"] == counts[12]["session/trials"] <= 3
-    assert counts[6]["load/other_session"] == counts[12]["load/other_session"] <= 6
+def test_cookies_that_decide_nothing_cost_a_few_loads_whatever_the_number_of_pages(explored):
+    few = explored("marks")[2].report.counters
+    with FixtureServer(SITES["marks"](12)[0]) as site:
+        many = explore_with(settings(2), site.url, blobs=MemoryBlobs()).report.counters
+    assert few["session/trials"] == many["session/trials"] <= 3
+    assert few["load/other_session"] == many["load/other_session"] <= 6
