@@ -89,6 +89,7 @@ def test_what_pages_give_is_bounded_and_counted(capture):
     assert (counters["tools/cut"], counters["tools/schemas_cut"]) == (1, 4)
 
 
+@pytest.mark.extended
 def test_two_workers_find_the_same_tools_as_one(capture, site):
     again = explore(site.url, depth=2, workers=2)
 

@@ -189,6 +189,7 @@ def test_commands_mark_leads_and_list_them(shop, cli):
     assert [each["id"] for each in exported] == sorted(capture.leads)
 
 
+@pytest.mark.extended
 def test_leads_do_not_depend_on_the_number_of_workers(shop, settings):
     site, capture, _ = shop
     alone = settings.model_copy(update={"explore": settings.explore.model_copy(update={"workers": 1})})
