@@ -14,7 +14,8 @@ from waygraph.index.catalog.distinctive import add_distinctive_features
 from waygraph.index.catalog.lexical import LexicalIndex, lead_texts, state_texts
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.catalog.repeats import Place, places_of
-from waygraph.index.graph import Evidence, Tool, lead_id, nearest_states, tool_texts
+from waygraph.index.catalog.tool_search import tool_texts
+from waygraph.index.graph import Evidence, Tool, lead_id, nearest_states
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.index.store import MapVersion

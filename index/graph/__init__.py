@@ -19,7 +19,7 @@ from waygraph.index.graph.model import (
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.observation import HIDDEN_ROLE, Box, Observation, Segment, SegmentCounts
 from waygraph.index.graph.recognition import Recognition, is_contradicted, is_equivalent
-from waygraph.index.graph.tool import Tool, ToolSource, nearest_states, tool_id, tool_texts
+from waygraph.index.graph.tool import Tool, ToolSource, nearest_states, tool_id
 
 __all__ = [
     "HIDDEN_ROLE",
@@ -57,6 +57,5 @@ __all__ = [
     "similarity",
     "site_key",
     "tool_id",
-    "tool_texts",
     "url_template",
 ]

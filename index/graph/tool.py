@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
 
 from waygraph.index.graph.model import Action, Node
 
 #: How a tool became known: registered by a script (`document.modelContext.registerTool`), declared by attributes of a
 #: form (`toolname`), either of them through a polyfill of the browser's interface, or inferred from a page's controls.
 ToolSource = Literal["script", "form", "polyfill", "inferred"]
-
-_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-#: Most texts of a schema that count.
-_MAX_SCHEMA_TEXTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,31 +90,3 @@ def tool_id(tool: Tool) -> str:
 def nearest_states(tool: Tool, nodes: Mapping[str, Node]) -> tuple[str, ...]:
     """Return the ids of the states that have a tool, those nearest to the start page first."""
     return tuple(sorted(tool.states, key=lambda state: nodes[state].depth))
-
-
-def tool_texts(tool: Tool) -> Sequence[str]:
-    """Return what a tool says of itself and of its inputs, as words: name, title, description, address, schema."""
-    own = (tool.name, tool.title, tool.description, _path(tool.target))
-    return [_CAMEL_CASE.sub(" ", text) for text in (*own, *_schema_texts(tool.schema))]
-
-
-def _path(url: str) -> str:
-    try:
-        return unquote(urlsplit(url).path)
-    except ValueError:
-        return ""  # addresses of forms may be malformed
-
-
-def _schema_texts(schema: Mapping[str, Any]) -> list[str]:
-    """Return names, titles, descriptions and choices of the properties of a schema, which may be anything."""
-    properties = schema.get("properties")
-    found: list[str] = []
-    for name, given in properties.items() if isinstance(properties, dict) else ():
-        each = given if isinstance(given, dict) else {}
-        choices = each.get("anyOf")
-        parts = [each, *(choices if isinstance(choices, list) else ())]
-        texts = [part.get(key) for part in parts if isinstance(part, dict) for key in ("title", "description", "const")]
-        values = each.get("enum")
-        texts += values if isinstance(values, list) else ()
-        found += [name, *(text for text in texts if isinstance(text, str))]
-    return list(dict.fromkeys(found))[:_MAX_SCHEMA_TEXTS]

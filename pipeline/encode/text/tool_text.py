@@ -1,10 +1,17 @@
-"""The texts by which a tool is found: its own words and inputs, on the page nearest to the start that has it."""
+"""The texts by which a tool is found: what people read of it and its inputs, on the nearest page that has it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from waygraph.index.graph import InteractionGraph, Observation, Tool, nearest_states, tool_texts
+from waygraph.index.graph import InteractionGraph, Observation, Tool, nearest_states
+
+#: Between the words of a name such as `compareVersions` or `compare_versions`.
+_BETWEEN_WORDS = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])")
+#: Titles of choices of one input that are read. Long lists (countries, time zones) say no more about what a tool does.
+_MAX_CHOICES = 6
 
 
 def tool_observations(tools: Iterable[Tool], graph: InteractionGraph) -> list[Observation]:
@@ -28,6 +35,29 @@ def tool_observations(tools: Iterable[Tool], graph: InteractionGraph) -> list[Ob
     found = []
     for tool in tools:
         page = graph.nodes[nearest_states(tool, graph.nodes)[0]]
-        texts = tuple(dict.fromkeys(text for text in tool_texts(tool) if text))
+        texts = tuple(dict.fromkeys(text for text in _texts(tool) if text))
         found.append(Observation(tool.id, page.url, page.title, (), anchor_texts=texts, visited=False))
     return found
+
+
+def _texts(tool: Tool) -> Iterator[str]:
+    # The name of an inferred tool is made from its title.
+    if tool.source != "inferred" or not tool.title:
+        yield _BETWEEN_WORDS.sub(" ", tool.name)
+    yield tool.title
+    yield tool.description
+    yield from _inputs(tool.schema)
+
+
+def _inputs(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what people read of each input of a schema, which may be anything, and the titles of its choices."""
+    properties = schema.get("properties")
+    for name, given in properties.items() if isinstance(properties, dict) else ():
+        each = given if isinstance(given, dict) else {}
+        labels = (each.get("title"), each.get("description"), name)
+        yield next((label for label in labels if isinstance(label, str) and label), "")
+        choices = each.get("anyOf")
+        for choice in choices[:_MAX_CHOICES] if isinstance(choices, list) else ():
+            title = choice.get("title") if isinstance(choice, dict) else None
+            if isinstance(title, str):
+                yield title

@@ -13,7 +13,8 @@ from bench.retrieval.maps import SITES, names, path_of
 from bench.retrieval.metrics import area_under_curve, bootstrap, ndcg_at, ranks_of, recall_at
 from bench.retrieval.queries import PAGES, Query, Target, read_queries, resolve
 from bench.retrieval.systems import maxsim
-from waygraph.index.graph import Box, InteractionGraph, Node, Observation, Segment
+from bench.tool_questions import QUESTIONS, is_meant
+from waygraph.index.graph import Box, InteractionGraph, Node, Observation, Segment, Tool
 from waygraph.index.vectors.exact import maxsim as exact_maxsim
 
 EVERY = [query for site in SITES for query in read_queries(site)]
@@ -63,6 +64,25 @@ def test_questions_about_every_page_are_of_dev_sites_and_others_than_those_of_th
     of_pages = [query for site in sites for query in read_queries(site, PAGES)]
     assert all(query.at and query.style for query in of_pages)
     assert {query.ask for query in of_pages}.isdisjoint(query.ask for query in EVERY)
+
+
+def test_tools_are_asked_for_on_sites_of_both_splits_each_question_with_an_answer():
+    asked = [query for file in QUESTIONS.glob("*.yaml") for query in read_queries(file.stem, QUESTIONS)]
+    assert all(query.at for query in asked)
+    sites = {query.site for query in asked}
+    assert sites <= set(SITES)
+    assert set(SITES) - sites == {"jupyterlab"}  # its map has no tools
+    assert sum(query.site != "shop" for query in asked) >= 120
+
+
+def test_a_tool_is_meant_by_a_state_that_has_it_and_by_its_texts():
+    graph = InteractionGraph(node for node, _ in STATES)
+    schema = {"properties": {"q": {"title": "Words  of the\norder"}}}
+    tool = Tool("id", "find", "Find", "", schema, "inferred", ("list", "help"), "http://127.0.0.1:1234")
+    for text in ("/orders*", "/help + Find + Words of the order", "* ! Delete"):
+        assert is_meant(Target.parse(text), tool, graph)
+    for text in ("/orders", "/orders* + Delete", "* ! Find"):
+        assert not is_meant(Target.parse(text), tool, graph)
 
 
 def test_pages_that_the_map_lacks_and_pages_that_the_site_lacks_are_told_apart():

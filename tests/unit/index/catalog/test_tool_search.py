@@ -8,8 +8,8 @@ from types import MappingProxyType
 import pytest
 
 from waygraph.index.catalog.lexical import LexicalIndex, terms
-from waygraph.index.catalog.tool_search import find_tools
-from waygraph.index.graph import Tool, tool_texts
+from waygraph.index.catalog.tool_search import find_tools, tool_texts
+from waygraph.index.graph import Tool
 
 
 def tool(name: str, *states: str, schema: object = None) -> Tool:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from waygraph.index.graph import InteractionGraph, Node, Tool
 from waygraph.pipeline.encode.protocol import content_key
 from waygraph.pipeline.encode.text.composites import describe
@@ -19,7 +21,7 @@ def test_a_tool_has_one_row_of_its_words_and_inputs():
     (seen,) = tool_observations([TOOL], GRAPH)
     assert seen.node_id == "id"
     text = describe(seen, SiteText(titles=frozenset({"Shop"})))
-    assert [row.text for row in text.rows] == ["start Return. Send back. order. Number of the order"]
+    assert [row.text for row in text.rows] == ["start Return. Send back. Number of the order"]
 
 
 def test_the_page_of_a_tool_is_the_nearest_that_has_it():
@@ -30,3 +32,22 @@ def test_the_page_of_a_tool_is_the_nearest_that_has_it():
 def test_equal_texts_are_encoded_once_also_by_encoders_of_screenshots():
     one, same, other = tool_observations([TOOL, replace(TOOL, id="2"), replace(TOOL, title="Refund")], GRAPH)
     assert content_key(one, "text") == content_key(same, "screenshot") != content_key(other, "text")
+
+
+def test_people_read_labels_and_choices_and_no_names_of_fields():
+    choices = [{"const": "1", "title": f"Choice {number}"} for number in range(9)]
+    fields = {"a1": {"title": "Reason", "anyOf": choices}, "note": {"enum": ["x"]}}
+    form = replace(TOOL, name="return_2", source="inferred", schema={"type": "object", "properties": fields})
+    (seen,) = tool_observations([form], GRAPH)
+    assert seen.anchor_texts == ("Send back", "Reason", *(f"Choice {number}" for number in range(6)), "note")
+    (untitled,) = tool_observations([replace(form, title="", schema={})], GRAPH)
+    assert untitled.anchor_texts == ("return 2",)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{"properties": 7}, {"properties": {"": 1}}, {"properties": {"a": {"anyOf": ["x", {"title": 1}], "title": []}}}],
+)
+def test_any_schema_is_read(schema):
+    (seen,) = tool_observations([replace(TOOL, schema=schema)], GRAPH)
+    assert seen.anchor_texts[:2] == ("start Return", "Send back")
