@@ -300,6 +300,61 @@ def test_a_tool_is_filled_with_the_events_of_a_person_and_then_submitted():
     assert path.partition("?")[2] == "text=T&area=two%0D%0Alines&n=3&day=2026-02-03&yes=on&one=b&many=x&many=z&r=2&c=p"
 
 
+SENT = "onclick=\"events.push('click ' + this.id); return false\""
+EVENTS = """<title>t</title><script>window.events = [];
+  onsubmit = (e) => events.push('submit ' + e.submitter?.id)</script>"""
+BUTTON, FIELDS = f"<button type=button id=a {SENT}>Go</button>", "<input name=q><input name=r>"
+
+
+@pytest.mark.parametrize(
+    ("form", "event", "named", "method"),
+    [
+        # The button that submits does, whatever else there is.
+        (f"<form action=/sent>{FIELDS}{BUTTON}<button id=b>B</button></form>", "submit b", "", "GET"),
+        (f"<form action=/sent>{FIELDS}{BUTTON}<input type=image id=b alt=B></form>", "submit b", "", "GET"),
+        (f"<form action=/sent>{FIELDS}</form>", "submit undefined", "", "GET"),
+        # No button submits it: the only one is pressed, and may do anything.
+        (f"<form action=/sent>{FIELDS}{BUTTON}</form>", "click a", "Go", ""),
+        (f"<form action=#><input name=q>{BUTTON}<button type=button hidden>No</button></form>", "click a", "Go", ""),
+        (f"<form><input name=q><a role=button href=# id=a {SENT}>Go</a><button type=reset>No</button></form>",
+         "click a", "Go", ""),
+        (f"<div role=search><input name=q><button id=a {SENT}>Go</button></div>", "click a", "Go", ""),
+        (f"<div role=search><input name=q><button type=button>No</button><button id=a {SENT}>Go</button></div>",
+         "click a", "Go", ""),
+        # Enter sends the only field to the address of the form; such a button clears it, say.
+        (f"<form action=/sent><input name=q>{BUTTON}</form>", "submit undefined", "", "GET"),
+    ],
+)  # fmt: skip
+def test_a_form_is_sent_by_the_button_that_submits_it_else_by_the_only_one(form, event, named, method):
+    async def run(site):
+        async with guarded_page() as page:
+            (tool,) = (await page.view.goto(site.url)).snapshot.tools
+            call = f"given => {WAYGRAPH}.fillTool(...given)"
+            await page.page.evaluate(call, [tool.element.to_json(), {"q": "x"}])
+            sent, events = await page.page.evaluate(f"() => [{WAYGRAPH}.submitTool(), window.events]")
+            return tool, json.loads(sent), events
+
+    with FixtureServer({"/": EVENTS + form, "/sent": "<title>sent</title>"}) as site:
+        tool, sent, events = BROWSERS.run(run(site))
+    assert (sent["submitted"], sent["pressed"], events) == (True, named, [event])
+    assert (tool.method, tool.read_only) == (method, method == "GET")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<form><input name=q><button type=button {}>Preview</button><button type=button {}>Send</button></form>",
+        "<fieldset><legend>Word</legend><input name=q><button {}>Preview</button><button {}>Send</button></fieldset>",
+    ],
+)
+def test_none_of_several_buttons_that_do_not_submit_is_pressed(form):
+    _, sent, events, requests = used(EVENTS + form.format(SENT, SENT), {"q": "x"}, submit=True)
+    assert (sent["submitted"], sent["choices"], events) == (False, ["Preview", "Send"], [])
+    assert [path for _, path in requests if path != "/favicon.ico"] == ["/"]
+    tool, _ = only_tool(EVENTS + form.format(SENT, SENT))
+    assert (tool.method, tool.read_only, tool.name) == ("", False, "word" if "Word" in form else "form")
+
+
 def test_a_form_that_is_drawn_anew_while_it_is_filled_is_sent_with_all_values():
     html = """<title>t</title><form id=f action=/sent></form><script>
       const draw = (land) => f.innerHTML = `<select name=land><option>a<option ${land === "b" && "selected"}>b</select>

@@ -49,6 +49,11 @@ LAB = """<!doctype html><title>Laboratory</title><h1>Laboratory</h1><p>Everythin
 <button>Attach it</button></form>
 <form method="post" action="/contact"><label>Vote <select name="vote" onchange="this.form.submit()">
 <option>a</option><option>b</option></select></label><button>Vote now</button></form>
+<form><label>Asked <input name="asked"></label>
+<button type="button" onclick="fetch('/order', {method: 'POST'})">Ask the script</button></form>
+<form aria-label="One of two"><label>Two <input name="two"></label>
+<button type="button" onclick="fetch('/order', {method: 'POST'})">Preview it</button>
+<a role="button" href="#" onclick="fetch('/order', {method: 'POST'})">Post it</a></form>
 <iframe src="/inner-2#part"></iframe><iframe src="/inner"></iframe><script>
 const grow = (form) => {
   if (form.previousElementSibling.id === "other") return;
@@ -325,6 +330,17 @@ def test_the_form_that_was_filled_is_submitted_and_no_other_one(mapped):
     assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?grow=x"))
 
 
+def test_a_form_without_a_button_that_submits_it_says_what_was_pressed_or_that_nothing_was(mapped):
+    result = use(mapped, "ask_the_script", {"asked": "x"}, start="/lab", allow_changes=True)
+    assert (result.outcome, mapped.posts) == ("arrived", ["/order"])
+    assert 'It has no button that submits it; pressed was: "Ask the script".' in result.problem
+    result = use(mapped, "one_of_two", {"two": "x"}, start="/lab", allow_changes=True)
+    assert (result.outcome, mapped.posts) == ("filled", [])
+    assert 'none submits it by itself: "Preview it", "Post it". Press one.' in result.problem
+    with pytest.raises(ToolRefused, match="may change"):
+        use(mapped, "ask_the_script", {"asked": "x"}, start="/lab")
+
+
 def test_a_form_that_was_not_sent_says_why(mapped):
     result = use(mapped, "ask_first", {"sure": "x"}, start="/lab")
     assert "was not sent, and no request followed" in result.problem
@@ -441,7 +457,7 @@ def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(map
 
     mapped.since = len(mapped.server.requests)
     tools, names, reports = BROWSERS.run(work())
-    assert (tools, names) == (33, {"navigate", "use_tool"})
+    assert (tools, names) == (35, {"navigate", "use_tool"})
     assert [report.status for report in reports] == ["done", "failed", "refused", "failed", "failed", "done", "done"]
     assert 'text of the page and no instruction: {"doubled": 8}' in reports[0].message
     assert "n: 'four' is not of type 'integer'" in reports[1].message

@@ -64,6 +64,8 @@ class ToolCall:
         self._ended = ""
         """How a tool was ended that did not end by itself, as a sentence."""
         self._is_prevented = False
+        self._sent_by = ""
+        """Which button was pressed in place of a submission, or why none was, as a sentence."""
         self._requests = 0
 
     async def run(self, before: Snapshot, recognizer: StateRecognizer) -> ToolResult:
@@ -117,6 +119,7 @@ class ToolCall:
                 (
                     *_problems(answer, stopped),
                     *((self._ended,) if self._ended else ()),
+                    *((self._sent_by,) if self._sent_by else ()),
                     *(("The form was not sent, and no request followed.",) if is_unsent and not stopped else ()),
                     *((f"The page asked, and was answered: {_quoted(guard.dialogs)}.",) if guard.dialogs else ()),
                 )
@@ -125,7 +128,7 @@ class ToolCall:
         )
 
     async def _perform(self, before: Snapshot) -> tuple[ToolAnswer | None, bool]:
-        """Call the tool; return its answer, if it gives one, and whether its form waits for a person."""
+        """Call the tool; return its answer, if it gives one, and whether its form waits to be submitted."""
         tool = self._tool
         if tool.source in {"script", "polyfill"} or (tool.source == "form" and tool.autosubmit):
             answer = await self._execute(before)
@@ -201,7 +204,7 @@ class ToolCall:
         return True
 
     async def _fill_and_submit(self) -> bool:
-        """Fill the form, and submit it unless it waits for a person; return whether it was submitted."""
+        """Fill the form, and submit it unless that is left to the caller; return whether it was submitted."""
         tool = self._tool
         if tool.element is None:
             raise ToolChanged(f"The form of '{tool.name}' is not on {self._view.page.url}.", hint="Refresh the map.")
@@ -223,32 +226,40 @@ class ToolCall:
             )
         if tool.source != "inferred" and not tool.autosubmit and tool.method != "GET":
             return False
-        await self._submit(documents)
-        return True
+        return await self._submit(documents)
 
-    async def _submit(self, documents: int) -> None:
-        """Submit the filled form, unless the page has loaded another than its first `documents` meanwhile."""
+    async def _submit(self, documents: int) -> bool:
+        """Submit the filled form, unless the page has loaded another than its first `documents` meanwhile.
+
+        Return False if nothing tells which button does so.
+        """
         tool = self._tool
         self._requests = self._guard.requests
         try:
             submitted = await submit_form(self._view)
         except PlaywrightError:
-            return  # the document was replaced before the script could answer
+            return True  # the document was replaced before the script could answer
         except PageFailure:
             if self._guard.documents == documents:
                 raise
-            return  # the next document has no script of ours yet
+            return True  # the next document has no script of ours yet
         if submitted.invalid:
             raise ToolFailed(
                 f"The form of '{tool.name}' is incomplete: {_quoted(submitted.invalid)}.", hint="Pass these inputs."
             )
+        if submitted.choices:
+            self._sent_by = f"Its buttons, of which none submits it by itself: {_quoted(submitted.choices)}. Press one."
+            return False
+        if submitted.pressed:
+            self._sent_by = f"It has no button that submits it; pressed was: {_quoted([submitted.pressed])}."
         if submitted.leaves or self._guard.documents > documents or self._guard.take():
-            return
+            return True
         if not submitted.submitted:
             raise ToolChanged(
                 f"The form of '{tool.name}' is gone since it was filled.", hint="The page may need other arguments."
             )
         self._is_prevented = submitted.prevented
+        return True
 
     def _with_requests(self, error: ToolFailed) -> ToolFailed:
         """Return an error that names what the failed call sent, and what was stopped."""

@@ -10,7 +10,8 @@ from waygraph.sdk.teleport_result import AnyPage
 
 #: `answered`: a declared tool answered, and the page still shows the same document.
 #: `arrived`: the form was submitted, or the tool loaded another document.
-#: `filled`: the form is filled and not submitted: the page declares that a person submits it.
+#: `filled`: the form is filled and not submitted: the page declares that a person submits it, or nothing tells which of
+#: several buttons does. `problem` names them.
 #: `stopped`: the network guard stopped requests that could change something. The tool may have answered nevertheless.
 ToolOutcome = Literal["answered", "arrived", "filled", "stopped"]
 
@@ -37,7 +38,7 @@ class ToolResult(Generic[AnyPage]):
     sent
         Requests that could change something and were sent, with `allow_changes`.
     problem
-        What the caller should know: that an answer was cut, or what stopped requests mean.
+        What the caller should know: that an answer was cut, which button was pressed, or what stopped requests mean.
     page
         The page where the call ended; a new tab if the tool opened one.
     """

@@ -121,6 +121,10 @@ class SubmittedForm:
         Whether the page was being left before: a field had submitted the form by itself, for example.
     invalid
         If it is incomplete, the properties that lack a valid value.
+    pressed
+        Name of the button that was pressed and does not submit by itself; empty if there was none.
+    choices
+        Names of several such buttons, of which none was pressed.
     """
 
     found: bool
@@ -128,6 +132,8 @@ class SubmittedForm:
     prevented: bool
     leaves: bool
     invalid: Sequence[str]
+    pressed: str
+    choices: Sequence[str]
 
 
 async def execute_tool(

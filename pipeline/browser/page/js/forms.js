@@ -29,8 +29,36 @@ const controlBox = (node, all) => {
   const [controls, buttons] = [all.filter(isFillable), all.filter((one) => one.matches(BUTTONS))];
   return { node, element, isForm: element.localName === "form", controls, buttons, role, name: authorName(node, role) };
 };
+/** Whether a button submits its form. @param {any} button */
+const isSubmit = (button) => ["submit", "image"].includes(button.type) && ["button", "input"].includes(button.localName);
+/**
+ * Whether Enter sends a form without submit button to an address of its own, which buttons that clear or fill its field do not.
+ * @param {ControlBox} box
+ */
+const isSentByEnter = ({ element, controls }) =>
+  /^(?!#|javascript:)./i.test((element.getAttribute("action") ?? "").trim()) &&
+  controls.filter((one) => isTextField(one) && one.localName !== "textarea").length === 1;
+/**
+ * The buttons that may send a form or group: the one that submits it, else all that a script may have made for it. If it is a form
+ * and there is none, it is submitted without a button.
+ * @param {ControlBox} box
+ * @returns {any[]}
+ */
+const sendersOf = (box) => {
+  const submits = box.buttons.filter(isSubmit);
+  // Outside of a form, a button that submits is one that nobody gave a type.
+  if (submits.length === 1 || (box.isForm && submits.length > 1)) return [submits[0]];
+  if (box.isForm && isSentByEnter(box)) return [];
+  return box.buttons.filter((one) => one.type !== "reset" && one.checkVisibility(VISIBLE_OR_TRANSPARENT));
+};
 /** @param {any} form */
-const formBox = (form) => controlBox(form, Array.from(formElements.call(form)));
+const formBox = (form) => {
+  const all = Array.from(formElements.call(form));
+  // No elements of the form, for the browser.
+  const others = inForm(form, "input[type=image], [role=button]").filter((one) => !all.includes(one));
+  const follows = (/** @type {any} */ a, /** @type {any} */ b) => (a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1);
+  return controlBox(form, others.length > 0 ? [...all, ...others].sort(follows) : all);
+};
 /** @param {any} node */
 const groupBox = (node) =>
   controlBox(node, [...node.querySelectorAll(`input, select, textarea, ${BUTTONS}`)].filter((one) => !one.form));
@@ -106,17 +134,15 @@ const headingAround = ({ node, element }) => {
  * @returns {[title: string, more: string]}
  */
 const purposeOf = (box) => {
-  const { element, isForm, controls, buttons, name } = box;
+  const { element, isForm, controls, name } = box;
   const legends = isForm ? element.querySelectorAll("legend") : [];
-  const submit = buttons.find(isSubmit) ?? buttons[0];
-  const pressed = submit ? nameOf(submit, "button") : "";
+  const senders = sendersOf(box);
+  const pressed = senders.length === 1 ? nameOf(senders[0], "button") : "";
   const own = name || (legends.length === 1 && contentText(legends[0])) || headingIn(element);
   if (own) return [own, pressed === own ? "" : pressed];
   const title = [pressed, headingAround(box)].filter((text) => text).join(": ");
   return [squeeze(title || controls.map(controlText).find((text) => text) || ""), ""];
 };
-/** Whether a button submits its form. @param {any} button */
-const isSubmit = (button) => button.type === "submit" || button.type === "image";
 /** The text that describes an element: `aria-describedby`, or `aria-description`. @param {any} element */
 const describedText = (element) =>
   squeeze((element.ariaDescribedByElements ?? []).map(contentText).join(" ") || element.getAttribute("aria-description") || "");

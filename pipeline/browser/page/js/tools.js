@@ -14,14 +14,18 @@ const MAX_SCHEMAS = 1_048_576; // characters of all schemas of a page
 
 /**
  * How a form is submitted: method and address, empty if nothing tells. A script that takes the submission of a form without
- * address and method may do anything with it. The address is empty as well if the form has none and is sent to that of its page,
+ * address and method may do anything with it, and so may a button that does not submit it; the browser submits by itself what is
+ * declared so. The address is empty as well if the form has none and is sent to that of its page,
  * and has no query: a form that is on many pages is one tool, with whatever its address hands on from the page or the session.
  * @param {ControlBox} box
  * @returns {[method: string, target: string]}
  */
-const submissionTarget = ({ node, element, isForm, buttons }) => {
+const submissionTarget = (box) => {
+  const { node, element, isForm } = box;
   if (!isForm) return ["", ""];
-  const button = buttons.find(isSubmit);
+  const isDeclared = element.hasAttribute("toolname") && element.hasAttribute("toolautosubmit");
+  const [button] = isDeclared ? box.buttons.filter(isSubmit) : sendersOf(box);
+  if (button && !isSubmit(button)) return ["", ""];
   const given = ["action", "method"].some((name) => element.getAttribute(name) || button?.getAttribute(`form${name}`));
   if (!given && unclobbered(node).ownerDocument.defaultView[KEY]?.isHandled(node, ["submit"])) return ["", ""];
   const method = (button?.getAttribute("formmethod") || formMethod.call(node)).toUpperCase();
@@ -275,27 +279,36 @@ const resetTool = (action) => {
   if (box?.isForm) unclobbered(box.node).ownerDocument.defaultView.HTMLFormElement.prototype.reset.call(box.node);
 };
 /**
- * Submit the form that was filled, or press the button of its group. A form that the browser finds incomplete is not submitted.
- * @returns {{ found: boolean, submitted: boolean, prevented: boolean, leaves: boolean, invalid: string[] }} `invalid`: names of
- *   the properties that lack a valid value. `prevented`: no submission followed by itself; a script may have sent something.
- *   `leaves`: a script has submitted it, or loads another document; nothing more was done.
+ * Submit the form that was filled, or press the only button that it, or its group, has for that. A form that the browser finds
+ * incomplete is not submitted.
+ * @typedef {{ found: boolean, submitted: boolean, prevented: boolean, leaves: boolean, invalid: string[] }} Submission
+ * @returns {Submission & { pressed: string, choices: string[] }} `invalid`: names of the properties that lack a valid value.
+ *   `prevented`: no submission followed by itself; a script may have sent something. `leaves`: a script has submitted it, or
+ *   loads another document; nothing more was done. `pressed`: name of a button that does not submit by itself. `choices`: names of
+ *   several such buttons, of which none was pressed.
  */
 const submitTool = () => {
-  const result = { found: true, submitted: false, prevented: false, leaves: false, invalid: /** @type {string[]} */ ([]) };
+  /** @type {ReturnType<typeof submitTool>} */
+  const result = { found: true, submitted: false, prevented: false, leaves: false, invalid: [], pressed: "", choices: [] };
   filledForm?.end();
   if (filledForm?.leaves) return { ...result, leaves: true };
   const box = withCaches(filledBox);
   if (!box) return { ...result, found: false };
-  const button = box.buttons.find(isSubmit) ?? (box.isForm ? null : box.buttons[0]);
-  const isChecked = box.isForm && !box.element.noValidate && !button?.formNoValidate;
+  const senders = withCaches(() => sendersOf(box));
+  const names = senders.map((one) => nameOf(one, "button"));
+  if (senders.length > 1) return { ...result, choices: names };
+  const button = senders[0] ?? null;
+  const isSubmitted = box.isForm && (!button || isSubmit(button));
+  const isChecked = isSubmitted && !box.element.noValidate && !button?.formNoValidate;
   const all = isChecked ? Array.from(formElements.call(box.node)).filter((one) => one.localName !== "fieldset") : [];
   const invalid = [...new Set(all.filter((one) => one.matches(":invalid")).map(propertyName))];
   if (invalid.length > 0) return { ...result, invalid };
   noteAction();
   const win = unclobbered(box.node).ownerDocument.defaultView;
-  if (!box.isForm) {
+  if (!isSubmitted) {
+    if (!button) return { ...result, found: false };
     win.HTMLElement.prototype.click.call(button);
-    return { ...result, submitted: true };
+    return { ...result, submitted: true, pressed: names[0] || "without a name" };
   }
   /** @type {any} */
   let submission = null;
