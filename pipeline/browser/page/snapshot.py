@@ -200,6 +200,8 @@ class Snapshot:
         Form posts into new tabs that a guarded page did not send.
     storage
         Hashes of the values in local and session storage, by area and key.
+    may_grow
+        Whether it has lists that may add rows when their end is shown, see `js/growing.js`.
     password
         Whether a password field is visible.
     login
@@ -251,6 +253,7 @@ class Snapshot:
     tabs: tuple[str, ...] = ()
     stopped: tuple[BlockedRequest, ...] = ()
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    may_grow: bool = False
     password: bool = False
     login: bool = False
     digest: str = ""
@@ -399,6 +402,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         tabs=tuple(result["tabs"]),
         stopped=tuple(BlockedRequest(method, url, "form") for method, url in result["stopped"] if method != "GET"),
         storage=result["storage"],
+        may_grow=result["mayGrow"],
         password=result["password"],
         login=result["login"],
         dialogs=tuple(result["dialogs"]),

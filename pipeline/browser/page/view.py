@@ -263,10 +263,6 @@ class PageView:
         result = parse_script_result(raw)
         return PageMarkup(result["html"], result["aria"])
 
-    async def may_grow(self) -> bool:
-        """Return whether the page has boxes at their top that may add rows when their end is shown; one round trip."""
-        return bool(await self._evaluator.evaluate(f"() => {WAYGRAPH}?.mayGrow() ?? false", None))
-
     async def read_on(self, snapshot: Snapshot) -> tuple[Snapshot, int]:
         """Scroll lists that grow to their ends, within limits, and back. The page is not what it was, and left soon.
 

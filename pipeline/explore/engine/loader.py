@@ -186,11 +186,7 @@ class Loader:
 
         Return its key, and whether the page is still open: reading on may lead elsewhere or take too long.
         """
-        try:
-            may_grow = snapshot.is_page and await page.view.may_grow()
-        except (BrowserFailure, PlaywrightError):
-            may_grow = False  # the page leads elsewhere by itself
-        if not may_grow:
+        if not (snapshot.is_page and snapshot.may_grow):
             return await self._context.save_snapshot(snapshot, page.capture), True
         (shown,) = await asyncio.gather(page.capture(), return_exceptions=True)
 

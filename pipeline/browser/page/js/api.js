@@ -64,7 +64,6 @@ writeProperty(window, KEY, {
     waitUntilDrawn,
     markup: () => withNatives(markup),
     find: findAction,
-    mayGrow,
     readOn,
     scroll: scrollBox,
     reveal,

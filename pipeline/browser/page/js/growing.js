@@ -1,4 +1,4 @@
-// Provides `mayGrow` and `readOn`: the further rows of lists that grow when their end is shown.
+// Provides `growingBoxes` and `readOn`: the further rows of lists that grow when their end is shown.
 
 const MAX_BATCHES = 12; // of one list
 const MAX_FURTHER_ROWS = 60; // of one list; the links of more are not acted on
@@ -20,8 +20,6 @@ const growingBoxes = () => {
   return [...boxes].filter((box) => box?.isConnected && box.getRootNode() === document && canScroll(box, false) && box.scrollTop === 0 &&
     !lists.includes(box)).slice(0, MAX_LISTS);
 };
-/** Whether the document has boxes that may add rows. */
-const mayGrow = () => withNatives(() => growingBoxes().length > 0);
 /**
  * Show the end of a box, and wait for what that adds. Resolves to whether anything has changed, and whether what was requested
  * is still to come.

@@ -93,6 +93,7 @@ const snapshot = (options) => {
     cut: pass.counts.exposed >= MAX_EXPOSED,
     digest: options.digest ? digest() : "",
     storage: storageHashes(),
+    mayGrow: !options.outline && growingBoxes().length > 0,
     password: hasPasswordField(),
     login: options.outline && asksLogin(),
     hasCanvas: document.querySelector("canvas") !== null,
