@@ -183,6 +183,53 @@ def views() -> tuple[dict[str, Answer], Edges]:
     )
 
 
+def switches(remove: str, instead: str) -> tuple[dict[str, Answer], Edges]:
+    """A link on every page sets a cookie and redirects back; the page is then the same, with `instead` for the link."""
+
+    def page(name: str, links: Mapping[str, str], tag: str, path: str) -> Callable[[Request], str]:
+        def shown(request: Request) -> str:
+            part = instead if _cookie(request, "set") else remove
+            return _page(name, links, tag=tag, extra=part.replace("BACK", path))
+
+        return shown
+
+    links = {"Bread": "/bread", "Cakes": "/cakes"}
+    pages: dict[str, Answer] = {
+        "/": page("Bakery", links, "em", "/"),
+        "/bread": page("Bread", {"Cakes": "/cakes", "Roll": "/roll"}, "b", "/bread"),
+        "/cakes": page("Cakes", {"Bread": "/bread"}, "i", "/cakes"),
+        "/roll": page("Roll", {"Cakes": "/cakes"}, "u", "/roll"),
+        "/set": lambda request: Page(
+            redirect=request.query.get("back", "/"),
+            headers={"Set-Cookie": f"set={request.query.get('to', '')}; Path=/"},
+        ),
+    }
+    return pages, frozenset(
+        {
+            ("Bakery", "Bread", "Bread"),
+            ("Bakery", "Cakes", "Cakes"),
+            ("Bread", "Cakes", "Cakes"),
+            ("Bread", "Roll", "Roll"),
+            ("Cakes", "Bread", "Bread"),
+            ("Roll", "Cakes", "Cakes"),
+        }
+    )
+
+
+def dismissals() -> tuple[dict[str, Answer], Edges]:
+    """A notice on every page, whose link tells the server that it was read."""
+    notice = "<div><p>We bake until six on Sundays, and on Mondays from nine.</p>"
+    return switches(f"{notice}<a href='/set?to=read&amp;back=BACK'>Dismiss</a></div>", "")
+
+
+def themes() -> tuple[dict[str, Answer], Edges]:
+    """A link to the other theme on every page, which the server remembers."""
+    to_dark, to_light = (
+        "<a href='/set?to={}&amp;back=BACK'>{}</a>".format(*each) for each in (("dark", "Dark"), ("", "Light"))
+    )
+    return switches(to_dark, f"<style>body {{ background: black }}</style><div>{to_light}</div>")
+
+
 def consent() -> tuple[dict[str, Answer], Edges]:
     """A notice on every page until a button sets a cookie; with it, the pages show what they embed."""
 
@@ -242,6 +289,8 @@ SITES: Mapping[str, Callable[..., tuple[dict[str, Answer], Edges]]] = {
     "local storage": lambda: storages("localStorage"),
     "session storage": lambda: storages("sessionStorage"),
     "views": views,
+    "dismissals": dismissals,
+    "themes": themes,
     "consent": consent,
     "marks": marks,
 }

@@ -17,11 +17,11 @@ from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
 from waygraph.pipeline.explore.engine.dead_links import DeadLinks
 from waygraph.pipeline.explore.engine.outages import failure_kind
 from waygraph.pipeline.explore.engine.round import WorkItem
-from waygraph.pipeline.explore.engine.varying import has_other_texts
+from waygraph.pipeline.explore.engine.varying import has_other_texts, session_effect
 from waygraph.pipeline.explore.identity import Arrival, Placement, Recogniser
 from waygraph.pipeline.explore.identity.difference import action_key, shows_new_content
 from waygraph.pipeline.explore.identity.drawn_pages import DrawnPages
-from waygraph.pipeline.explore.identity.session_values import SessionValues
+from waygraph.pipeline.explore.identity.session_values import SessionValues, Trial
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
 from waygraph.pipeline.explore.identity.skeleton import Skeleton
 from waygraph.pipeline.explore.identity.traps import TrapDetector
@@ -240,7 +240,7 @@ class GraphBuilder:
             if not outcome.by_address:  # a click might have been handled by a script
                 self._dead_links.note(action.target, seen.raw_url, seen.status)
             return refusal
-        placement = self._place(seen, source, outcome)
+        placement = self._place(seen, source, action, outcome)
         if placement.node_id != seen.id:
             # It may have been merged into the source state.
             return self._refuse_edge(source, placement.node_id, action, outcome) or _Transition(placement.node_id)
@@ -296,10 +296,10 @@ class GraphBuilder:
         ):
             self._merge(Merge(state.id, shown, "reload", seen.url))
 
-    def _place(self, seen: Snapshot, source: str, outcome: ActionOutcome) -> Placement:
+    def _place(self, seen: Snapshot, source: str, action: Action, outcome: ActionOutcome) -> Placement:
         """Find the state that a snapshot shows, and record its merge if that is a known state."""
         self._recogniser.note_noise(self.states[source].url, outcome.noise)
-        self._learn_session(seen, outcome)
+        self._learn_session(seen, action, outcome)
         placement = self._recogniser.place(
             seen,
             source=self._snapshots.get(source),
@@ -311,13 +311,14 @@ class GraphBuilder:
             self._merge(placement.merge)
         return placement
 
-    def _learn_session(self, seen: Snapshot, outcome: ActionOutcome) -> None:
+    def _learn_session(self, seen: Snapshot, action: Action, outcome: ActionOutcome) -> None:
         """Learn from a redirect that left values, to a page that shows something else since then."""
-        if not outcome.persists or not self._session_values.untried(outcome.left):
-            return
-        loaded = self._recogniser.loaded_state(seen.url)
+        untried = self._session_values.untried(outcome.left)
+        loaded = self._recogniser.loaded_state(seen.url) if outcome.persists and untried else None
         if loaded is not None and not self._recogniser.is_reload_of(seen, loaded):
-            self._session_values.decide(outcome.left, "part")
+            known = self._snapshots.get(loaded)
+            effect = session_effect(known, seen, known, switch=action.target)
+            self._session_values.learn(Trial(frozenset(), untried, effect))
 
     def _refuse_other_session(self, target: str, outcome: ActionOutcome) -> Refusal | None:
         """Return why a load in another session makes no edge: a known state has its id, and shows another page.

@@ -73,7 +73,7 @@ def has_other_texts(first: Snapshot, second: Snapshot) -> bool:
     return similarity(*texts) < _SAME_TEXT_SIMILARITY
 
 
-def session_effect(plain: Snapshot, other: Snapshot, source: Snapshot) -> Effect:
+def session_effect(plain: Snapshot, other: Snapshot, source: Snapshot, *, switch: str = "") -> Effect:
     """Return what a session changes on the page of a URL. What a visitor set for themselves does not count.
 
     Parameters
@@ -84,6 +84,8 @@ def session_effect(plain: Snapshot, other: Snapshot, source: Snapshot) -> Effect
         The page at the same address in the other session.
     source
         The page that left the values of that session.
+    switch
+        Target of the link that left them by a redirect. A link with its path is its counterpart ("Light mode").
 
     Returns
     -------
@@ -99,7 +101,11 @@ def session_effect(plain: Snapshot, other: Snapshot, source: Snapshot) -> Effect
         return "part"
     if plain.id == other.id:
         return "none"
-    return "part" if _elements(other, source.url) - _elements(plain) - _elements(source) else "none"
+    news = _elements(other, source.url) - _elements(plain) - _elements(source)
+    path = switch.partition("?")[0]
+    return (
+        "part" if any(not path or target.partition("?")[0] != path for target in (each[1] for each in news)) else "none"
+    )
 
 
 def _elements(snapshot: Snapshot, without: str = "") -> set[tuple[str, str]]:

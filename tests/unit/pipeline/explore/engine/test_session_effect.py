@@ -53,3 +53,11 @@ SOURCE = page(("http://x/", "http://x/lamp", "Light mode"), title="Home", url=SO
 )
 def test_news_are_an_effect_of_a_session_and_preferences_are_none(effect, other):
     assert session_effect(PLAIN, other, SOURCE) == effect
+
+
+@pytest.mark.parametrize(
+    ("effect", "news"), [("none", ("http://x/set?to=light",)), ("part", ("http://x/set?to=light", "http://x/keys"))]
+)
+def test_the_counterpart_of_the_link_that_left_a_value_is_no_news(effect, news):
+    plain = page(("http://x/", "http://x/set?to=dark"))
+    assert session_effect(plain, page(("http://x/", *news)), plain, switch="http://x/set?to=dark") == effect
