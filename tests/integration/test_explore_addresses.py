@@ -53,3 +53,27 @@ def test_browser_requests_the_links_as_they_are_written(page_browser):
             page.goto(target)
         page.close()
         assert [*LINKS, *FORMS] == site.paths[1:]
+
+
+def test_equal_pages_with_one_canonical_address_are_one_state_and_a_canonical_address_that_lies_merges_nothing():
+    def page(name, canonical, text=""):
+        link = f"<link rel=canonical href='{canonical}'>"
+        return f"<title>{name}</title>{link}<h1>{name}</h1><p>{text or name}<p><a href=/>Home</a>"
+
+    lamp, docs = page("Lamp", "https://shop.example/lamp"), page("Docs", "/docs/")
+    pages = {
+        **dict.fromkeys(("/lamp", "/sale/lamp", "/lamp?from=17"), lamp),
+        **dict.fromkeys(("/docs", "/docs/", "/docs/index.html", "/manual"), docs),
+        "/photo/1": page("Photo", "/"),
+        "/photo/2": page("Photo", "/"),
+        "/chair": page("Chair", "/lamp"),
+        "/lamp?page=2": page("Lamp", "/lamp", "More lamps"),
+    }
+    start = "".join(f"<a href='{path}'>To {path}</a> " for path in pages)
+    with FixtureServer({"/": f"<title>Start</title>{start}", **pages}) as site:
+        capture = explore(site.url, depth=1, workers=2)
+        shown = sorted(node.url.removeprefix(site.url) for node in capture.graph.nodes.values())
+        ways = {edge.action.name: capture.graph.nodes[edge.target].url for edge in capture.graph.edges}
+    assert shown == ["", "chair", "docs", "lamp", "lamp?page=2", "photo/1", "photo/2"]
+    assert {ways[f"To {path}"].removeprefix(site.url) for path in ("/sale/lamp", "/lamp?from=17")} == {"lamp"}
+    assert {ways[f"To {path}"].removeprefix(site.url) for path in ("/docs/index.html", "/manual")} == {"docs"}

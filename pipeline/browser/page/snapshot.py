@@ -231,6 +231,8 @@ class Snapshot:
         URLs and names of pages that its JSON-LD names, see `linked_data.py`.
     own_lists
         URLs of the feeds, and of the description of its site's search, that it names.
+    canonical
+        Normalised URL that it names as its own (`<link rel=canonical>`); empty: none.
     tools
         What one can do on the page, each document's tools in turn. They are no part of what identifies a page.
     tools_cut
@@ -269,6 +271,7 @@ class Snapshot:
     waiting: tuple[str, ...] = ()
     named_pages: tuple[tuple[str, str], ...] = ()
     own_lists: tuple[str, ...] = ()
+    canonical: str = ""
     tools: tuple[PageTool, ...] = ()
     tools_cut: int = 0
     schemas_cut: int = 0
@@ -393,6 +396,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         links_cut=result["linksCut"],
         named_pages=named_pages(result["linkedData"], result["url"]),
         own_lists=tuple(result["ownLists"]),
+        canonical=normalize_url(result["canonical"], url_policy) if result["canonical"] else "",
         tools=tuple(_tool(entry, url_policy) for entry in result["tools"][:MAX_TOOLS]),
         tools_cut=result["toolsCut"] + max(0, len(result["tools"]) - MAX_TOOLS),
         schemas_cut=result["schemasCut"],

@@ -31,7 +31,7 @@ from waygraph.pipeline.explore.identity.recognition_rules import (
     shows_change,
 )
 from waygraph.pipeline.explore.identity.skeleton import Skeleton
-from waygraph.pipeline.explore.identity.templates import content_template
+from waygraph.pipeline.explore.identity.templates import content_template, is_own_address
 from waygraph.pipeline.explore.identity.thresholds import MAX_NOISE_PER_URL
 from waygraph.pipeline.explore.records.noise import Noise
 
@@ -74,11 +74,14 @@ class _KnownState:
         Number of exposed elements.
     content
         `content_key` of its snapshot.
+    canonical
+        See `Snapshot.canonical`.
     """
 
     url: str
     size: int
     content: str | None
+    canonical: str
 
 
 class Recogniser:
@@ -123,6 +126,7 @@ class Recogniser:
         self._same_pages: dict[str, str] = {}
         """By URL key of pages that were loaded and merged as `same_content`, the state that they show."""
         self._by_content: dict[tuple[str, str], list[str]] = {}
+        """States by content, with the template of their URL or their canonical URL."""
         self._noise: dict[str, UrlNoise] = {}
         self._changes: dict[str, InPageChange] = {}
 
@@ -259,7 +263,10 @@ class Recogniser:
         """Apply the rule `same_content`, and count the two URLs as a vote for a volatile parameter."""
         if content is None:
             return None
-        for kept in self._by_content.get((content_template(snapshot.url), content), ()):
+        alike = self._by_content.get((content_template(snapshot.url), content), ())
+        named = self._by_content.get((snapshot.canonical, content), ()) if snapshot.canonical else ()
+        confirmed = (id_ for id_ in named if is_own_address(snapshot.canonical, self._known[id_].url, snapshot.url))
+        for kept in dict.fromkeys((*alike, *confirmed)):
             url = self._known[kept].url
             if url != snapshot.url and have_same_links(self._snapshot_of(kept), snapshot, self.parameters.strip):
                 self.parameters.note_same_content(url, snapshot.url)
@@ -351,7 +358,9 @@ class Recogniser:
         """
         if snapshot.id in self._known:
             return
-        self._known[snapshot.id] = _KnownState(snapshot.url, len(snapshot.structure), placement.content)
+        self._known[snapshot.id] = _KnownState(
+            snapshot.url, len(snapshot.structure), placement.content, snapshot.canonical
+        )
         if self._tolerant:
             self.parameters.note_choices(snapshot)
             key = self.url_key(snapshot.url)
@@ -366,8 +375,10 @@ class Recogniser:
 
     def _index_content(self, node_id: str) -> None:
         known = self._known[node_id]
-        if known.content is not None:
-            self._by_content.setdefault((content_template(known.url), known.content), []).append(node_id)
+        if known.content is None:
+            return
+        for group in filter(None, (content_template(known.url), known.canonical)):
+            self._by_content.setdefault((group, known.content), []).append(node_id)
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
         """Learn the noise of a URL, in elements, texts and links, from two snapshots of the same state."""
@@ -396,7 +407,10 @@ class Recogniser:
         return {
             "loaded": self._loaded,
             "same_pages": self._same_pages,
-            "known": [[node_id, known.url, known.size, known.content] for node_id, known in self._known.items()],
+            "known": [
+                [node_id, known.url, known.size, known.content, known.canonical]
+                for node_id, known in self._known.items()
+            ],
             "noise": {
                 key: {"elements": sorted(noise.elements), "features": sorted(noise.features)}
                 for key, noise in self._noise.items()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from waygraph.core.urls import is_random_token
-from waygraph.index.graph.url_tokens import url_parts
+from waygraph.index.graph.url_tokens import UrlParts, url_parts
 
 _SUFFIX = re.compile(r"\.[a-z]{2,5}$")
 #: The file that a server shows for a folder, and the suffix that it may leave out.
@@ -61,13 +61,36 @@ def content_template(url: str) -> str:
     False
     """
     parts = url_parts(url)
+    return repr((parts.host, *_page_of(parts)))
+
+
+def _page_of(parts: UrlParts) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return path and query values by which a URL names a page, see `content_template`."""
     numbers = sorted(pair for pair in parts.query if is_identifier(pair[1]) and not is_random_token(pair[1]))
     segments = ["*" if is_random_token(segment) else segment for segment in parts.segments if segment]
     if segments and _INDEX.fullmatch(segments[-1]):
         segments.pop()
     elif segments:
         segments[-1] = _PAGE_SUFFIX.sub("", segments[-1])
-    return repr((parts.host, segments, numbers))
+    return segments, numbers
+
+
+def is_own_address(canonical: str, first: str, second: str) -> bool:
+    """Return whether the canonical URL that two pages name is one of theirs, or both of theirs without their queries.
+
+    Many sites name their start page on all pages. Hosts are not compared: a copy of a site names the original.
+
+    >>> is_own_address("https://x/lamp", "http://x/lamp", "http://x/sale/lamp?from=mail")
+    True
+    >>> is_own_address("http://x/docs/", "http://x/docs", "http://x/manual")
+    True
+    >>> is_own_address("http://x/lamp", "http://x/lamp?from=1", "http://x/lamp?from=2")
+    True
+    >>> is_own_address("http://x/", "http://x/photo/1", "http://x/photo/2")
+    False
+    """
+    own, *others = (_page_of(url_parts(url)) for url in (canonical, first, second))
+    return own in others or (not own[1] and all(segments == own[0] for segments, _ in others))
 
 
 @dataclass(frozen=True, slots=True)

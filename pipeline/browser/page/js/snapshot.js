@@ -32,6 +32,13 @@ const ownLists = () => {
     .map((link) => String(/** @type {HTMLLinkElement} */ (link).href));
 };
 
+/** The address that the document names as its own, among others that show the same. */
+const canonicalAddress = () => {
+  const link = document.head?.querySelector("link[rel~=canonical i][href]");
+  const address = link ? String(/** @type {HTMLLinkElement} */ (link).href) : "";
+  return /^https?:/.test(address) ? address : "";
+};
+
 /** Return and reset what happened in this document since the last call. @returns {ActivityReport} */
 const takeActivity = () => {
   const { opened, tabs, stopped, dialogs } = activity;
@@ -86,6 +93,7 @@ const snapshot = (options) => {
     ...(options.outline ? NO_LINKS : otherLinks(pass)),
     linkedData: linkedData(),
     ownLists: ownLists(),
+    canonical: canonicalAddress(),
     ...tools,
     outline,
     view: options.outline ? viewOf() : null,

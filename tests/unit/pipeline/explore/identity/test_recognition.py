@@ -267,6 +267,51 @@ def test_pages_below_each_other_stay_apart(path, again, other):
     assert found.place(look(other, HOME + again), source=None, arrival="load").merge is None
 
 
+LAMP = "<title>Lamp</title><h1>Lamp</h1><a href='/'>Home</a><p>For the desk</p>"
+
+
+def named(path, canonical, html=LAMP):
+    return replace(look(html, HOME + path), canonical=HOME + canonical if canonical is not None else "")
+
+
+@pytest.mark.parametrize(
+    ("path", "again", "canonical"),
+    [
+        ("lamp", "sale/lamp", "lamp"),
+        ("sale/lamp", "lamp", "lamp"),
+        ("lamp", "lamp?from=17", "lamp"),
+        ("lamp?from=17", "lamp?from=18", "lamp"),
+        ("p/17", "p/17/lamp-for-desks", "p/17/lamp-for-desks"),
+    ],
+)
+def test_equal_pages_that_name_one_address_as_theirs_are_one_state(path, again, canonical):
+    first, second = named(path, canonical), named(again, canonical)
+    found = known(first)
+    resumed = recogniser()
+    resumed.load_checkpoint(json.loads(json.dumps(found.to_checkpoint())))
+    for each in (found, resumed):
+        assert each.place(second, source=None, arrival="load").merge == Merge(
+            first.id, second.id, "same_content", second.url
+        )
+
+
+@pytest.mark.parametrize(
+    ("path", "again", "canonical", "html"),
+    [
+        ("lamp", "sale/lamp", None, LAMP),
+        ("a", "b", "", LAMP),  # the start page on all pages
+        ("photo/1", "photo/2", "photos", LAMP),
+        ("lamp", "chair", "lamp", LAMP.replace("Lamp", "Chair")),
+        ("lamp", "lamp?page=2", "lamp", LAMP.replace("desk", "wall")),
+        ("lamp", "chair", "lamp", LAMP.replace("'/'", "'/next'")),
+        ("lamp", "chair", "lamp", LAMP.replace("<p>", "<p><b></b>")),
+    ],
+)
+def test_a_canonical_address_that_lies_merges_nothing(path, again, canonical, html):
+    found = known(named(path, canonical))
+    assert found.place(named(again, canonical, html), source=None, arrival="load").merge is None
+
+
 CONTENTS = "<h1>Wiki</h1><a href='{0}#news'>News</a><a href='/?id=start'>Start</a><p>Welcome</p>"
 
 
