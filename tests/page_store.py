@@ -11,7 +11,7 @@ from PIL import Image
 from tests.page_service import screenshot_of
 from tests.small_map import SmallMap
 from waygraph.core.settings import Settings
-from waygraph.index.graph import InteractionGraph, Lead, Segment, lead_id
+from waygraph.index.graph import InteractionGraph, Lead, Segment, Tool, lead_id, tool_id
 from waygraph.index.store import Store
 from waygraph.index.store.element_outcomes import write_element_outcomes
 from waygraph.pipeline.encode.registry import create_encoder
@@ -47,6 +47,13 @@ def make_visual_store(location: str) -> str:
     return opened.location
 
 
+def ask_tool(*inputs: str) -> dict[str, Tool]:
+    """Return a tool of the start page by its id."""
+    schema = {"type": "object", "properties": dict.fromkeys(inputs, True), "required": list(inputs[:1])}
+    tool = Tool("", "ask", "", "<b>Asks</b> the shop.", schema, "script", (HOME,), "http://tea.example", read_only=True)
+    return {name: replace(tool, id=name) for name in (tool_id(tool),)}
+
+
 def make_store(location: str) -> str:
     """Make the store; return its location."""
     opened = Store.open(location, create=True)
@@ -59,7 +66,7 @@ def make_store(location: str) -> str:
         segments=(account.segments[0], old_text, *account.segments[2:]),
         screenshot=opened.blobs.put(screenshot_of("Your old account")),
     )
-    opened.publish(replace(earlier, observations={**earlier.observations, ACCOUNT: old}))
+    opened.publish(replace(earlier, observations={**earlier.observations, ACCOUNT: old}, tools=ask_tool("question")))
     draft = TEA.draft(encoder, opened.blobs)
     skipped = {"state": HOME, "element": 'click link "Sign out"', "status": "skipped", "reason": "hazard"}
     rows = [{**skipped, "detail": "Sign out", "rule": "the lexicon of names"}]
@@ -81,7 +88,8 @@ def make_store(location: str) -> str:
             for depth, states in enumerate((1, 2, 1))
         ],
     }
-    opened.publish(replace(draft, observations=seen, report=report, leads={lead.id: lead}))
+    tools = ask_tool("question", "days")
+    opened.publish(replace(draft, observations=seen, report=report, leads={lead.id: lead}, tools=tools))
     odd = ODD.draft(encoder, opened.blobs)
     titles = {ODD.id(name): title for name, title in HOSTILE.items()}
     nodes = [replace(node, title=titles[node.id]) for node in odd.graph.nodes.values()]

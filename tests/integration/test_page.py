@@ -210,6 +210,11 @@ def test_a_state_is_found_selected_and_shows_its_elements(page, service, picture
     expect(state).to_contain_text("decided by: the lexicon of names")
     state.get_by_role("button", name="Texts").click()
     expect(state).to_contain_text("Welcome to our shop")
+    state.get_by_role("button", name="Tools 1").click()
+    (tool,) = state.get_by_role("list", name="What can be done here").get_by_role("listitem").all_inner_texts()
+    shown = "ask only reads “<b>Asks</b> the shop.” Inputs: question (required), days declared by a script"
+    assert " ".join(tool.split()) == shown
+    expect(state).to_contain_text("inputs are the page")
     state.get_by_role("button", name="Not visited").click()
     state.get_by_role("link", name="News").click()
     expect(state).to_contain_text("known from links only")
@@ -405,6 +410,8 @@ def test_changes_show_states_before_and_after(page, service, pictures):
     page.reload()
     expect(state.get_by_role("heading").first).to_have_text("Returns and refunds")
     changes.get_by_role("link", name="changed action").click()
+    expect(page.get_by_role("list", name="Changed tools")).to_contain_text("changed ask")
+    expect(page.get_by_role("list", name="Changed tools")).to_contain_text("+days, schema")
     expect(page.get_by_role("region", name="Changed actions")).to_contain_text("click link “Returns”")
     page.go_back()
     state.get_by_role("link", name="Show it on the map").click()
@@ -612,4 +619,6 @@ def test_axe_finds_nothing_serious(page, service, colours):
                 drop(page, walk().model_dump_json())
                 expect(page.get_by_role("region", name="Step", exact=True)).to_be_visible()
             expect(page.locator(".loading")).to_have_count(0)
+            if "/states/" in view:
+                page.get_by_role("button", name="Tools 1").click()
             assert serious_violations(page) == [], (view, size["width"])

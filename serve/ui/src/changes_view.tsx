@@ -114,11 +114,12 @@ export function Changes({ route, answer, isReport = false }: ChangesProps) {
           <Versions answer={answer} onChange={(change) => go(changesHref(site, { ...range, ...change }))} />
         )}
         <p class="muted">{summaryOf(answer)}</p>
-        {(answer.actions_total > 0 || answer.broken_total > 0) && (
+        {(answer.actions_total > 0 || answer.broken_total > 0 || answer.tools_total > 0) && (
           <p>
             <a class="button" href={changesHref(site, { ...range, actions: "all" })} aria-current={query.get("actions") ? "true" : undefined}>
               {count(answer.actions_total, "changed action")}
               {answer.broken_total > 0 && `, ${count(answer.broken_total, "broken path")}`}
+              {answer.tools_total > 0 && `, ${count(answer.tools_total, "changed tool")}`}
             </a>
           </p>
         )}
@@ -302,6 +303,23 @@ function Actions({ site, answer }: { site: string; answer: ChangesAnswer }) {
                 <span dir="auto">{line(each.title, 120) || shortUrl(each.url, site)}</span>
                 <span class="muted" dir="auto">
                   broken at: {actionText(each.action)}
+                </span>
+              </li>
+            )}
+          </Limited>
+        </>
+      )}
+      {answer.tools.length > 0 && (
+        <>
+          <h2>Changed tools</h2>
+          <Limited items={answer.tools} limit={50} label="Changed tools">
+            {(each, key) => (
+              <li key={key} class="row">
+                <span dir="auto">
+                  <span class={`tag tag-${each.verdict}`}>{each.verdict === "added" ? "new" : each.verdict}</span> {line(each.name, 100)}
+                </span>
+                <span class="muted" dir="auto">
+                  {line([...each.inputs, ...each.attributes].join(", "))}
                 </span>
               </li>
             )}

@@ -9,7 +9,7 @@ import { Failure, Loading } from "./parts/feedback";
 import { Limited } from "./parts/limited";
 import { type Marked, Screenshot } from "./parts/screenshot";
 import { getJson, saveFile, sitePath } from "./service";
-import type { CaptureKind, ElementEdge, ElementsAnswer, StateAnswer } from "./types";
+import type { CaptureKind, ElementEdge, ElementsAnswer, StateAnswer, Tool, ToolsAnswer } from "./types";
 import { count, isWebUrl, line, number, shortUrl, stepText } from "./words";
 
 const LIMIT = 100;
@@ -27,7 +27,7 @@ interface Props {
   onPoint: (state: number) => void;
 }
 
-type Tab = "elements" | "texts" | "outcomes" | "incoming" | "leads";
+type Tab = "elements" | "texts" | "tools" | "outcomes" | "incoming" | "leads";
 
 export function StatePanel(props: Props) {
   const { model, site, nodeId } = props;
@@ -80,10 +80,13 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
   useEffect(() => () => onPoint(-1), []);
   const index = model.indexOf.get(state.node_id) ?? -1;
   const incoming = useMemo(() => (index < 0 ? [] : sourcesOf(model, index)), [model, index]);
-  const tabs: [Tab, string, number][] = [
+  const toolsPath = `${sitePath(props.site)}/tools?state=${state.node_id}&limit=500`;
+  const tools = useLoaded(`${toolsPath}@${model.answer.version}`, (signal) => getJson<ToolsAnswer>(toolsPath, signal));
+  const tabs: [Tab, string, number | null][] = [
     ["elements", "Leads to", elements.elements.length],
     ["incoming", "Reached from", incoming.length],
     ["texts", "Texts", state.segments.length],
+    ["tools", "Tools", tools.status === "loaded" ? tools.value.total : null],
     ["outcomes", "Left out", elements.outcomes_total],
     ["leads", "Not visited", elements.leads_total],
   ];
@@ -103,7 +106,7 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
       <div class="tabs" role="group" aria-label="Part of the state">
         {tabs.map(([name, label, size]) => (
           <button type="button" key={name} aria-pressed={tab === name} onClick={() => setTab(name)}>
-            {label} <span class="count">{number(size)}</span>
+            {label} {size !== null && <span class="count">{number(size)}</span>}
           </button>
         ))}
       </div>
@@ -112,6 +115,14 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
         <Sources {...props} sources={incoming} />
       )}
       {tab === "texts" && <Texts {...props} />}
+      {tab === "tools" &&
+        (tools.status === "loaded" ? (
+          <Tools answer={tools.value} />
+        ) : tools.status === "failed" ? (
+          <Failure failure={tools.failure} />
+        ) : (
+          <Loading what="its tools" />
+        ))}
       {tab === "outcomes" && <Outcomes {...props} />}
       {tab === "leads" && <Leads {...props} />}
     </>
@@ -292,6 +303,45 @@ function Texts({ state }: { state: StateAnswer }) {
       )}
     </Limited>
   );
+}
+
+function Tools({ answer }: { answer: ToolsAnswer }) {
+  if (!answer.tools.length) return <p class="muted">The page declares no tool and has no form.</p>;
+  return (
+    <>
+      {answer.tools.length < answer.total && (
+        <p class="muted">
+          The first {number(answer.tools.length)} of {number(answer.total)}.
+        </p>
+      )}
+      <p class="muted">Names, descriptions and inputs are the page’s own text.</p>
+      <Limited items={answer.tools} limit={LIMIT} label="What can be done here">
+        {(tool: Tool) => (
+          <li key={tool.id} class="row">
+            <span dir="auto">
+              <code>{line(tool.name, 100)}</code>{" "}
+              <span class="tag">{tool.read_only ? "only reads" : "may change something"}</span>
+            </span>
+            {(tool.description || tool.title) && (
+              <span class="muted" dir="auto">
+                “{line(tool.description || tool.title)}”
+              </span>
+            )}
+            <span dir="auto">{inputsOf(tool)}</span>
+            <span class="marks">{tool.source === "inferred" ? "inferred from its form" : `declared by a ${tool.source}`}</span>
+          </li>
+        )}
+      </Limited>
+    </>
+  );
+}
+
+/** Names of the inputs, those that are required marked. */
+function inputsOf({ input_schema: { properties, required } }: Tool): string {
+  const names = properties && typeof properties === "object" ? Object.keys(properties) : [];
+  const needed = Array.isArray(required) ? required : [];
+  if (!names.length) return "No inputs";
+  return `Inputs: ${line(names.map((name) => (needed.includes(name) ? `${name} (required)` : name)).join(", "))}`;
 }
 
 function Outcomes({ elements, site }: Props & { elements: ElementsAnswer }) {

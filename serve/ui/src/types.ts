@@ -212,6 +212,31 @@ export interface ActionChange {
   target_url: string;
 }
 
+/** What one can do on a state; name, title, description and schema are the page's own texts. */
+export interface Tool {
+  id: string;
+  name: string;
+  title: string;
+  description: string;
+  input_schema: { properties?: unknown; required?: unknown };
+  source: "script" | "form" | "polyfill" | "inferred";
+  method?: string;
+  target?: string;
+  read_only?: boolean;
+}
+
+export interface ToolsAnswer {
+  tools: Tool[];
+  total: number;
+}
+
+export interface ToolChange {
+  verdict: "changed" | "gone" | "added";
+  name: string;
+  attributes: string[];
+  inputs: string[];
+}
+
 export interface ChangesAnswer {
   site: string;
   from_version: number;
@@ -224,6 +249,8 @@ export interface ChangesAnswer {
   changed_ids: string[];
   actions: ActionChange[];
   actions_total: number;
+  tools: ToolChange[];
+  tools_total: number;
   broken: { node_id: string; url: string; title: string; action: Action }[];
   broken_total: number;
 }
