@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from contextlib import asynccontextmanager
 
 import pytest
@@ -543,6 +544,25 @@ def test_dialogs_downloads_and_new_tabs_have_defined_outcomes():
     first, (outside,), _, _ = act(html, "Outside")
     assert outside.popup is None  # nothing but this machine can be reached
     assert outside.snapshot.id == first.id
+
+
+def test_the_end_of_a_download_does_not_end_the_navigation_that_follows_it():
+    html = """<button onclick="const a = document.createElement('a'); a.href = 'data:text/plain,x'; a.download = 'x';
+    a.click(); setTimeout(() => { location = '/slow' }, 100)">Go</button>"""
+
+    def slow(_):
+        time.sleep(2.5)
+        return "<h1>Slow</h1>"
+
+    _, (gone,), _, _ = act(html, "Go", pages={"/slow": slow})
+    assert gone.snapshot.url.endswith("/slow")
+
+
+def test_a_page_without_a_root_element_that_watches_what_comes_into_view_is_read():
+    html = """<div style="height: 4000px">Tall</div><script>
+    new IntersectionObserver(() => {}).observe(document.querySelector('div'));
+    addEventListener('load', () => document.documentElement.remove());</script>"""
+    assert look(html).candidates == ()
 
 
 def test_a_covered_element_is_not_clicked_through():

@@ -73,7 +73,7 @@ class PageEvents:
     def _on_download(self, download: Download) -> None:
         self.downloads.append(download.url)
         self._downloaded.set()
-        self._background.start(self._end_navigation())
+        self._background.start(self._end_navigation(download.url))
 
     def _on_dialog(self, dialog: Dialog) -> None:
         # Dismissing a `beforeunload` dialog would make every later navigation fail.
@@ -93,10 +93,13 @@ class PageEvents:
             self._downloaded.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._downloaded.wait(), _DOWNLOAD_SECONDS)
-        await self._end_navigation()
+        first = request
+        while first.redirected_from is not None:
+            first = first.redirected_from
+        await self._end_navigation(first.url)
 
-    async def _end_navigation(self) -> None:
-        await self._evaluator.evaluate(f"() => {WAYGRAPH}?.navigationFailed()", None)
+    async def _end_navigation(self, url: str) -> None:
+        await self._evaluator.evaluate(f"(url) => {WAYGRAPH}?.navigationFailed(url)", url)
 
 
 def _may_be_download(request: Request) -> bool:

@@ -57,6 +57,8 @@ const activity = {
   /** Whether the document has settled since the action. */
   settled: false,
   navigating: false,
+  /** The address that the document last began to navigate to. */
+  destination: "",
   /** Whether the page shows that it waits, see waiting.js. */
   isWaiting: false,
 };
@@ -321,14 +323,24 @@ window.IntersectionObserver = class IntersectionObserver extends NativeIntersect
   }
 };
 
+/**
+ * Note that a navigation to an address came to nothing; another one may have begun since.
+ * @param {string} url
+ */
+const endNavigation = (url) => {
+  const [ended, current] = [url, activity.destination].map((address) => address.replace(/#.*$/s, ""));
+  if (ended === current) activity.navigating = false;
+};
 /** @type {any} */
 const navigationApi = /** @type {any} */ (window).navigation;
 if (navigationApi) {
   navigationApi.addEventListener("navigate", (/** @type {any} */ event) => {
     activity.navigating = !event.hashChange && !event.destination.sameDocument;
+    activity.destination = event.destination.url;
     activity.lastChange = now();
     // The caller tells when a download has begun; one that it prevents may end without a word.
-    if (event.downloadRequest !== null) nativeSetTimeout(() => (activity.navigating = false), DOWNLOAD_MS);
+    const { destination } = activity;
+    if (event.downloadRequest !== null) nativeSetTimeout(() => endNavigation(destination), DOWNLOAD_MS);
   });
   for (const done of ["navigatesuccess", "navigateerror"]) {
     navigationApi.addEventListener(done, () => {

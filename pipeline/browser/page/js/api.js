@@ -86,9 +86,7 @@ writeProperty(window, KEY, {
     restoreStorage: () => withNatives(restoreStorage),
     takeSuspects: () => withNatives(takeSuspects),
     disclose: (/** @type {ShadowRoot} */ root) => withNatives(() => disclose(root)),
-    navigationFailed: () => {
-      activity.navigating = false;
-    },
+    navigationFailed: (/** @type {string} */ url) => withNatives(() => endNavigation(url)),
 
     // Called by this script in other windows.
     isQuiet,

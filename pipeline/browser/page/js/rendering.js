@@ -34,7 +34,7 @@ const unclobbered = (element) => {
 /** The element around one, read past the fields of a form. @param {any} node */
 const parentOf = (node) => unclobbered(node).parentElement;
 /** The node around one, and around a shadow root its host. @param {any} node */
-const parentOrHost = (node) => unclobbered(node).parentNode || node.host;
+const parentOrHost = (node) => unclobbered(node).parentNode || unclobbered(node).host;
 const documentTitle = /** @type {any} */ (Object.getOwnPropertyDescriptor(Document.prototype, "title")).get;
 
 // Caches of one pass over the page; null outside of it.

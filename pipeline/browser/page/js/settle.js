@@ -135,12 +135,14 @@ const nextFrame = () =>
  */
 const observersHaveRun = async () => {
   if (!(await nextFrame())) return false;
+  const { documentElement } = document;
+  if (!documentElement) return true; // a script has removed it
   /** @type {IntersectionObserver | undefined} */
   let observer;
   const haveRun = await Promise.race([
     new Promise((r) => {
       observer = new NativeIntersectionObserver(() => r(true));
-      observer.observe(document.documentElement);
+      observer.observe(documentElement);
     }),
     new Promise((r) => nativeSetTimeout(() => r(false), FRAME_MS)),
   ]);
