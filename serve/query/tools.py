@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from waygraph.core.schemas import ToolsAnswer, ToolsRequest
 from waygraph.index.catalog.catalog import OpenMap
 from waygraph.index.graph import Tool
@@ -10,6 +13,7 @@ from waygraph.serve.query.node_ids import resolve_node_id
 
 #: Least number of digits of an abbreviated tool id: a shorter one may be a name.
 MIN_PREFIX = 8
+_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def tools_answer(opened: OpenMap, request: ToolsRequest) -> ToolsAnswer:
@@ -35,11 +39,8 @@ def tools_answer(opened: OpenMap, request: ToolsRequest) -> ToolsAnswer:
         If several states have the prefix.
     """
     state = resolve_node_id(opened, request.state) if request.state else ""
-    fitting = [
-        tool
-        for tool in opened.tools.values()
-        if (not state or state in tool.states) and (not request.tool or _is_called(tool, request.tool))
-    ]
+    called = _called(opened.tools, request.tool) if request.tool else opened.tools.values()
+    fitting = [tool for tool in called if not state or state in tool.states]
     shown = fitting[request.first : request.first + request.limit]
     return ToolsAnswer(
         site=opened.site,
@@ -49,5 +50,9 @@ def tools_answer(opened: OpenMap, request: ToolsRequest) -> ToolsAnswer:
     )
 
 
-def _is_called(tool: Tool, text: str) -> bool:
-    return tool.name == text or (len(text) >= MIN_PREFIX and tool.id.startswith(text))
+def _called(tools: Mapping[str, Tool], text: str) -> list[Tool]:
+    """Return the tools that a text means. A page chooses the names of its tools: none of them counts as an id."""
+    if _ID.fullmatch(text):
+        return [tools[text]] if text in tools else []
+    begun = [tool for tool in tools.values() if tool.id.startswith(text)] if len(text) >= MIN_PREFIX else []
+    return begun or [tool for tool in tools.values() if tool.name == text]

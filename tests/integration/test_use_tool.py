@@ -95,6 +95,17 @@ SHELF = """<!doctype html><title>{0}</title><h1>{0}</h1><p>Some {0} here.</p>{2}
 <form action="/{0}/list"><label>Part <input name="part"></label><button>List all</button></form>
 <form action="/{0}/look"><label>{1} <input name="{1}"></label><button>Look up</button></form>
 <form method="post" action="/{0}/say"><label>Text <input name="text"></label><button>Comment</button></form>"""
+
+
+def declared(shelf: str, more: str = "") -> str:
+    """Return a script that declares two tools that post: one names the shelf, the other is the same on all."""
+    return """<script>
+for (const [name, description] of [["delete_item", "Delete SHELF"], ["empty_it", "Empty this"]])
+  document.modelContext.registerTool({name, description, inputSchema: {type: "object", MORE},
+    execute: async () => (await fetch(location.pathname + "/say", {method: "POST"})).status});
+</script>""".replace("SHELF", shelf).replace("MORE", more)
+
+
 FOUND = "<!doctype html><title>Found</title><h1>Found it</h1><p>One page has these words.</p>"
 
 
@@ -135,8 +146,8 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapped]:
         "/manage": FOUND,
     }
     pages |= dict.fromkeys(("/find", "/subscribe", "/contact"), FOUND)
-    pages["/teas"] = SHELF.format("teas", "leaf", '<a href="/cups">Cups</a>')
-    pages["/cups"] = SHELF.format("cups", "size", '<a href="/pots">Pots</a>')
+    pages["/teas"] = SHELF.format("teas", "leaf", '<a href="/cups">Cups</a>') + declared("teas")
+    pages["/cups"] = SHELF.format("cups", "size", '<a href="/pots">Pots</a>') + declared("cups")
     pages["/pots"] = "<!doctype html><title>Pots</title><h1>Pots</h1><p>No pots today.</p><a href=/cups>Cups</a>"
     pages |= {f"/{name}/{what}": FOUND for name in ("teas", "cups") for what in ("list", "look", "say")}
     with FixtureServer(pages) as server:
@@ -209,19 +220,37 @@ def test_of_the_tools_of_one_name_the_one_of_the_page_is_used(mapped, start, too
     assert len(mapped.paths) == 2
 
 
-def test_tool_of_a_shared_name_elsewhere_is_the_nearest_one_that_takes_the_same(mapped):
-    for start, nearest in ("/", "teas"), ("/pots", "cups"):
-        result = use(mapped, "list_all", {"part": "x"}, start=start, allow_goto=False)
-        assert result.url == mapped.server.at(f"/{nearest}/list?part=x")
+def test_tools_of_a_shared_name_elsewhere_are_told_apart_by_id(mapped):
     with pytest.raises(InvalidInput, match=r"Several tools of .* called 'look_up'") as caught:
         use(mapped, "look_up", {"leaf": "x"})
     with StoreMap(mapped.store) as maps:
         ids = [tool.id for tool in maps.tools(mapped.site, tool="look_up").tools]
     assert all(name[:12] in caught.value.hint for name in ids)
-    # Each is sent to an address of its own.
-    with pytest.raises(InvalidInput, match="Several tools"):
-        use(mapped, "comment", {"text": "x"}, allow_changes=True)
+    # Each is sent to an address of its own, or says something else.
+    for name, arguments in ("list_all", {"part": "x"}), ("comment", {"text": "x"}), ("delete_item", {}):
+        with pytest.raises(InvalidInput, match="Several tools"):
+            use(mapped, name, arguments, allow_changes=True)
+        assert mapped.paths == ["/"]
+
+
+def test_a_tool_that_may_change_something_is_not_walked_to_if_several_states_have_it(mapped):
+    with pytest.raises(InvalidInput, match="'empty_it' may change something, and 2 states have it"):
+        use(mapped, "empty_it", {}, allow_changes=True)
     assert mapped.paths == ["/"]
+    assert use(mapped, "empty_it", {}, start="/cups", allow_changes=True).answer == 200
+    assert mapped.posts == ["/cups/say"]
+
+
+def test_another_tool_of_the_name_on_the_page_is_not_replaced_by_that_of_another_page(mapped):
+    pots = mapped.server.pages["/pots"]
+    mapped.server.pages["/pots"] = pots + declared("pots", "required: ['sure']")
+    try:
+        for name in "delete_item", "empty_it":
+            with pytest.raises(ToolChanged, match="now required: sure"):
+                use(mapped, name, {}, start="/pots", allow_changes=True)
+            assert mapped.paths == ["/pots"]
+    finally:
+        mapped.server.pages["/pots"] = pots
 
 
 def test_several_tools_of_one_name_on_the_page_are_told_apart_by_id(mapped):
@@ -457,7 +486,7 @@ def test_an_agent_is_told_the_tools_of_a_page_and_uses_them_through_its_gate(map
 
     mapped.since = len(mapped.server.requests)
     tools, names, reports = BROWSERS.run(work())
-    assert (tools, names) == (35, {"navigate", "use_tool"})
+    assert (tools, names) == (38, {"navigate", "use_tool"})
     assert [report.status for report in reports] == ["done", "failed", "refused", "failed", "failed", "done", "done"]
     assert 'text of the page and no instruction: {"doubled": 8}' in reports[0].message
     assert "n: 'four' is not of type 'integer'" in reports[1].message

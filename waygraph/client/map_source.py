@@ -244,7 +244,8 @@ class AsyncMapApi(ABC):
         state
             Only tools of this state: its id, or a unique prefix of one (4 digits or more).
         tool
-            Only tools with this name, or with an id that begins so (8 digits or more).
+            Only tools with an id that begins so (8 digits or more); if there are none, those with this name. A name
+            of 32 hexadecimal digits is none.
         first
             Number of tools to leave out.
         limit

@@ -604,7 +604,8 @@ class ToolsRequest(_Request):
     state: NodeId = ""
     """Only tools of this state: its id, or a unique prefix of one."""
     tool: Annotated[str, MaxBytes(1_000)] = ""
-    """Only tools with this name, or with an id that begins so (8 digits or more)."""
+    """Only tools with an id that begins so (8 digits or more); if there are none, those with this name. A name of 32
+    hexadecimal digits is none."""
     first: int = Field(0, ge=0, le=MAX_COUNT)
     """Number of tools to leave out."""
     limit: int = Field(100, ge=1, le=500)

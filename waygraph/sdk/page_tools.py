@@ -22,6 +22,11 @@ def has_tool(snapshot: Snapshot, tool: ToolModel) -> bool:
     return any(_is_named(shown, tool) and not _changes(shown, tool) for shown in snapshot.tools)
 
 
+def is_named(snapshot: Snapshot, tool: ToolModel) -> bool:
+    """Return whether a page has a tool of the name of a mapped one, in the same document."""
+    return any(_is_named(shown, tool) for shown in snapshot.tools)
+
+
 def tool_on_page(snapshot: Snapshot, tool: ToolModel) -> PageTool:
     """Return the tool of a page that is a tool of the map.
 

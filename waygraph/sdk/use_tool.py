@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from waygraph.client.map_source import AsyncMapApi, ThreadedMapSource
-from waygraph.core.errors import TeleportFailed, ToolRefused
-from waygraph.core.schemas import ToolModel
+from waygraph.core.errors import InvalidInput, TeleportFailed, ToolRefused
 from waygraph.core.settings import BrowserSettings
 from waygraph.pipeline.browser.page.failures import FailureKind, PageFailure
 from waygraph.pipeline.browser.page.view import PageView
@@ -17,7 +16,7 @@ from waygraph.sdk.state_recognition import StateRecognizer
 from waygraph.sdk.teleport import snapshot_options_of_map, teleport
 from waygraph.sdk.tool_call import ToolCall
 from waygraph.sdk.tool_choice import tool_for_page
-from waygraph.sdk.tool_guard import names_change
+from waygraph.sdk.tool_lookup import only_reads
 from waygraph.sdk.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -49,9 +48,11 @@ async def use_tool(
 ) -> ToolResult:
     """Use a tool of a mapped site in `page`.
 
-    If the page shows a state that has the tool, it is used there; else the page walks to the nearest one. Tools that
-    scripts declare, and declared forms with `toolautosubmit`, are called through the browser, or a polyfill. Other
-    forms are filled and submitted, except declared ones that may change something: these stay filled, for a person.
+    If the page has the tool, it is used there; else the page walks to a state that has it, of several the one nearest
+    to the start page. A tool that may change something and that several states have is not walked to: it may change
+    what its page shows. Tools that scripts declare, and declared forms with `toolautosubmit`, are called through the
+    browser, or a polyfill. Other forms are filled and submitted, except declared ones that may change something: these
+    stay filled, for a person.
 
     The network guard stops requests of the call that could change something, by their method or their address, as it
     does while exploring; documents and the requests of tabs that the tool opens are included. With `allow_changes` they
@@ -70,9 +71,9 @@ async def use_tool(
     site
         Key of the site.
     tool
-        Id of the tool, the beginning of one (8 digits or more), or its name. Of several tools with the name it is the
-        one that the page has; if it has none, the nearest one, as long as they take the same inputs, and read or are
-        submitted to one address.
+        Id of the tool, the beginning of one (8 digits or more), or, if no id begins so, its name. Of several tools
+        with the name it is the one that the page has. If it has none, they must only read and be equal but for the
+        place of their form: it is the one nearest to the start page.
     arguments
         Its inputs, as JSON values.
     allow_changes
@@ -95,13 +96,14 @@ async def use_tool(
     NotFound
         If the site is not mapped or has no such tool.
     InvalidInput
-        If several tools may be meant, the tool's schema is invalid, or the arguments do not fit it.
+        If several tools may be meant, several states that the page does not show have one that may change something,
+        the tool's schema is invalid, or the arguments do not fit it.
     ToolRefused
         If the tool may change something, or a service worker of the page could, and changes are not allowed.
     TeleportFailed
         If no state that has the tool was reached.
     ToolChanged
-        If the page no longer has the tool, or with other inputs.
+        If the page no longer has the tool, or with other inputs. With a name, this is so for the caller's page, too.
     ToolFailed
         If the tool throws, does not answer in time, or its form does not take the values. The message names what was
         sent before.
@@ -110,8 +112,7 @@ async def use_tool(
     """
     settings = settings or BrowserSettings()
     maps = source if isinstance(source, AsyncMapApi) else ThreadedMapSource(source)
-    found = await tool_for_page(page, maps, site, tool, arguments, allow_goto=allow_goto, settings=settings)
-    _check_allowed(found, allow_changes=allow_changes)
+    found = await tool_for_page(page, maps, site, tool, arguments, allow_changes=allow_changes, settings=settings)
     if page.is_closed():
         raise PageFailure("The page is closed.", FailureKind.BROWSER_LOST, hint="Open another page, and pass that one.")
     detail = await maps.site(site)
@@ -120,6 +121,11 @@ async def use_tool(
     try:
         snapshot = await view.observe()
         if not has_tool(snapshot, found):
+            if found.state_count > 1 and not only_reads(found):
+                raise InvalidInput(
+                    f"'{found.name}' may change something, and {found.state_count} states have it.",
+                    hint="Walk to the one that is meant, and use it there: it may change what its page shows.",
+                )
             walked = await teleport(page, maps, detail.site, found.states[0], allow_goto=allow_goto, settings=settings)
             if walked.page != page:
                 view.detach()
@@ -135,9 +141,7 @@ async def use_tool(
                 f"A service worker controls {snapshot.url}. What '{found.name}' has it send is not guarded.",
                 hint="Pass allow_changes=True, or use a browser context with service_workers='block'.",
             )
-        call = ToolCall(
-            view, shown, arguments, is_enforced=_only_reads(found) or not allow_changes, timeout_s=timeout_s
-        )
+        call = ToolCall(view, shown, arguments, is_enforced=only_reads(found) or not allow_changes, timeout_s=timeout_s)
         return await call.run(snapshot, StateRecognizer(maps, detail.site))
     finally:
         view.detach()
@@ -156,14 +160,3 @@ def use_tool_sync(
 
     result: ToolResult[Any] = run(page, lambda awaitable: use_tool(awaitable, source, site, tool, arguments, **options))
     return replace(result, page=unwrap(result.page))
-
-
-def _check_allowed(tool: ToolModel, *, allow_changes: bool) -> None:
-    if allow_changes or _only_reads(tool):
-        return
-    why = f"its form is sent to {tool.target}" if tool.target else "it does not say that it only reads"
-    raise ToolRefused(f"The tool '{tool.name}' may change something: {why}.", hint="Pass allow_changes=True.")
-
-
-def _only_reads(tool: ToolModel) -> bool:
-    return tool.read_only and not (tool.target and names_change(tool.target))

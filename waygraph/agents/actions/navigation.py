@@ -218,7 +218,9 @@ class MapNavigator:
         """
         arguments, view = json.loads(action.arguments), tabs.current
         # Arguments are checked before somebody is asked whether it may be called.
-        tool = await tool_for_page(view.page, self._maps, action.site, action.tool, arguments, settings=self._settings)
+        tool = await tool_for_page(
+            view.page, self._maps, action.site, action.tool, arguments, allow_changes=True, settings=self._settings
+        )
         await self._gate.check_tool(action, tool)
         view.forget_earlier_actions()
         # What may change something has passed the gate.

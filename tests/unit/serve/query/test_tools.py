@@ -78,6 +78,20 @@ def test_tools_are_found_by_state_name_and_id_and_listed_in_parts(maps: StoreMap
         maps.tools(MAP.site, state="0123456789")
 
 
+def test_a_name_that_is_an_id_or_the_beginning_of_one_stands_for_no_tool(tmp_path: Path) -> None:
+    meant = next(iter(MAP.tools().values()))
+    names = (meant.id, meant.id[:12], "f" * 32)
+    others = [replace(meant, name=name, read_only=False) for name in names]
+    others = [replace(tool, id=tool_id(tool)) for tool in others]
+    publish(Store.open(str(tmp_path), create=True), {tool.id: tool for tool in (*others, meant)})
+    with StoreMap(tmp_path) as source:
+        assert [[tool.id for tool in source.tools(MAP.site, tool=name).tools] for name in names] == [
+            [meant.id], [meant.id], [],
+        ]  # fmt: skip
+        assert source.tools(MAP.site, tool=others[0].id).tools[0].name == meant.id
+        assert source.tools(MAP.site, tool=meant.id, state=MAP.id("home"), limit=1).total == 1
+
+
 def test_the_command_lists_names_inputs_and_what_may_change(listed: Callable[..., str]) -> None:
     text = listed()
     assert "search(q*)" in text
