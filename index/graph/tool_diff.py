@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from typing import Any, Literal
 
 from msgspec import structs
 
+from waygraph.core.json_schema import comparable_schema
+from waygraph.core.text import mask_numbers
 from waygraph.index.graph.tool import Tool
 from waygraph.index.graph.url_tokens import mask_random_tokens
 
@@ -22,7 +23,6 @@ _COMPARED = (
     "schema", "title", "description", "source", "origin", "frame", "method", "target",
     "read_only", "untrusted", "consequential", "autosubmit",
 )  # fmt: skip
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,10 @@ def diff_tools(
     """Compare the tools of two maps of one site.
 
     A tool is recognised by its name, for that is what callers use, and then by the first of these rules: all of it is
-    the same; the same but for its place; the same element; the same address of the form; a state that has both. Tools
-    that share no state are matched by their address, or if no other has the name. Numbers in titles and descriptions,
-    and random parts of addresses, are noise.
+    the same; the same but for its place; on a state that has both, the same element and address of the form, the same
+    address, the same element, the same frame, and the same origin. Tools that share no state are matched by their
+    address, or if no other has the name. Of several, those with the most states in common are matched first. Numbers in
+    titles and descriptions, also of inputs, the order of choices, and random parts of addresses are noise.
 
     Parameters
     ----------
@@ -84,7 +85,8 @@ def diff_tools(
     matching.match(lambda tool: tool.id)
     matching.match_on_states(_content)
     matching.match(_content)
-    for key in (_element, _address, lambda tool: (tool.origin, tool.frame), lambda tool: tool.origin):
+    keys = (_element_and_address, _address, _element, lambda tool: (tool.origin, tool.frame), lambda tool: tool.origin)
+    for key in keys:
         matching.match_on_states(partial(_named, key))
     matching.match(partial(_named, _address))
     matching.match(lambda tool: tool.name, is_single=True)
@@ -116,7 +118,7 @@ class _ToolMatching:
         self._states = [[successors.get(state, "") for state in tool.states] for tool in old]
 
     def match_on_states(self, key: Callable[[Tool], Hashable]) -> None:
-        """Pair tools with equal keys that are not None and a state in common: those with the most, then in order."""
+        """Pair tools with equal keys that are not None and a state in common: those with the most, then by id."""
         having: dict[Hashable, dict[str, list[int]]] = {}
         for value, positions in self._left(key, self._new, self._taken).items():
             by_state = having[value] = defaultdict(list)
@@ -125,10 +127,15 @@ class _ToolMatching:
                     by_state[state].append(after)
         for value, positions in self._left(key, self._old, self._pairs).items():
             found = having.get(value, {})
-            for before in positions:
-                shared = Counter(after for state in self._states[before] for after in found.get(state, ()))
-                if free := [after for after in shared if after not in self._taken]:
-                    self._pair(before, max(free, key=lambda after: (shared[after], -after)))
+            shared = Counter(
+                (before, after)
+                for before in positions
+                for state in self._states[before]
+                for after in found.get(state, ())
+            )
+            for before, after in sorted(shared, key=lambda pair: (-shared[pair], *self._ids(*pair))):
+                if before not in self._pairs and after not in self._taken:
+                    self._pair(before, after)
 
     def match(self, key: Callable[[Tool], Hashable], *, is_single: bool = False) -> None:
         """Pair tools with equal keys that are not None in their order; with `is_single`, if no other tool has it."""
@@ -158,6 +165,9 @@ class _ToolMatching:
                 positions[value].append(index)
         return positions
 
+    def _ids(self, before: int, after: int) -> tuple[str, str]:
+        return self._old[before].id, self._new[after].id
+
     def _pair(self, before: int, after: int) -> None:
         self._pairs[before] = after
         self._taken.add(after)
@@ -175,8 +185,8 @@ def _comparable(tool: Tool) -> tuple[Any, ...]:
     """Return the values of the compared attributes, without noise."""
     values = {name: getattr(tool, name) for name in _COMPARED}
     # Equal values in JSON: True is no 1, and an order of names is none.
-    values["schema"] = json.dumps(tool.schema, sort_keys=True)
-    values.update({name: _NUMBER.sub("0", values[name]) for name in ("title", "description")})
+    values["schema"] = json.dumps(comparable_schema(tool.schema), sort_keys=True)
+    values.update({name: mask_numbers(values[name]) for name in ("title", "description")})
     values.update({name: mask_random_tokens(values[name]) for name in ("frame", "target")})
     return tuple(values.values())
 
@@ -195,12 +205,18 @@ def _element(tool: Tool) -> Hashable:
     return (tool.origin, tool.element.frame, tool.element.xpath) if tool.element else None
 
 
+def _element_and_address(tool: Tool) -> Hashable:
+    element, address = _element(tool), _address(tool)
+    return None if element is None or address is None else (element, address)
+
+
 def _address(tool: Tool) -> Hashable:
     return (tool.origin, tool.method, mask_random_tokens(tool.target)) if tool.target else None
 
 
 def _inputs(schema: Mapping[str, Any]) -> dict[str, str]:
     """Return the inputs of a schema as text, each with whether it is required."""
+    schema = comparable_schema(schema)
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, Mapping):
         return {}

@@ -1,4 +1,4 @@
-"""JSON Schemas of strangers: whether one is valid, what is wrong with a value, and a copy without long texts.
+"""JSON Schemas of strangers: whether one is valid, what is wrong with a value, and copies with other texts.
 
 A page may declare any schema. Checking a value against it takes bounded time: regular expressions are not run (the
 page's are those of JavaScript, and may take exponential time), references lead to a place in the schema and nowhere
@@ -8,13 +8,14 @@ nothing.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from waygraph.core.text import shortened
+from waygraph.core.text import mask_numbers, shortened
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -31,6 +32,8 @@ _MAX_REFERENCES, _MAX_STEPS = 1_000, 20_000
 _TEXTS = frozenset({"title", "description", "$comment"})
 #: Keywords that hold values, not schemas.
 _VALUES = frozenset({"enum", "const", "default", "examples", "required"})
+#: Keywords whose lists mean the same in any order.
+_UNORDERED = frozenset({"enum", "required", "type", "allOf", "anyOf", "oneOf"})
 #: Keywords that hold schemas by name: the names are no keywords.
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 
@@ -96,19 +99,35 @@ def with_short_texts(schema: Any, length: int) -> Any:  # noqa: ANN401 - any par
     >>> with_short_texts({"description": "abcdef", "properties": {"title": {"const": {"title": "abcdef"}}}}, 3)
     {'description': 'ab…', 'properties': {'title': {'const': {'title': 'abcdef'}}}}
     """
+    return _rewritten(schema, lambda text: shortened(text, length))
+
+
+def comparable_schema(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
+    """Return a schema without what is noise in a comparison: numbers in texts, and the order where it means nothing.
+
+    >>> comparable_schema({"required": ["b", "a"], "properties": {"a": {"title": "Inbox (3)", "enum": [3, 1]}}})
+    {'required': ['a', 'b'], 'properties': {'a': {'title': 'Inbox (0)', 'enum': [1, 3]}}}
+    """
+    return _rewritten(schema, mask_numbers, is_sorted=True)
+
+
+def _rewritten(schema: Any, rewrite: Callable[[str], str], *, is_sorted: bool = False) -> Any:  # noqa: ANN401 - as above
+    """Return a schema with other texts, and with its unordered lists sorted by their JSON."""
     if isinstance(schema, list):
-        return [with_short_texts(each, length) for each in schema]
+        return [_rewritten(each, rewrite, is_sorted=is_sorted) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    cut: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     for name, value in schema.items():
         if name in _TEXTS:
-            cut[name] = shortened(value, length) if isinstance(value, str) else value
+            written[name] = rewrite(value) if isinstance(value, str) else value
         elif name in _NAMED_SCHEMAS and isinstance(value, dict):
-            cut[name] = {each: with_short_texts(of, length) for each, of in value.items()}
+            written[name] = {each: _rewritten(of, rewrite, is_sorted=is_sorted) for each, of in value.items()}
         else:
-            cut[name] = value if name in _VALUES else with_short_texts(value, length)
-    return cut
+            written[name] = value if name in _VALUES else _rewritten(value, rewrite, is_sorted=is_sorted)
+            if is_sorted and name in _UNORDERED and isinstance(value, list):
+                written[name] = sorted(written[name], key=lambda each: json.dumps(each, sort_keys=True))
+    return written
 
 
 class _TooMuchWork(Exception):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 #: Unicode categories of characters that a terminal may act on, or that reorder or hide text: controls (C0, C1, and with
 #: them escape sequences), format characters (bidirectional, zero width), lone surrogates, line and paragraph
 #: separators, and unassigned characters, of which nobody knows.
 _CONTROLS = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def replace_surrogates(text: str) -> str:
@@ -26,6 +28,15 @@ def shortened(text: str, length: int) -> str:
     'Annual\u2026'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
+
+
+def mask_numbers(text: str) -> str:
+    """Return `text` with 0 in place of each number.
+
+    >>> mask_numbers("12 left, 3.50 EUR")
+    '0 left, 0 EUR'
+    """
+    return _NUMBER.sub("0", text)
 
 
 def escape_controls(text: str) -> str:

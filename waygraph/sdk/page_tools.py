@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from waygraph.core.errors import ToolChanged
+from waygraph.core.json_schema import comparable_schema
 from waygraph.core.schemas import ToolModel
 from waygraph.core.text import shortened
 from waygraph.pipeline.browser.page.snapshot import PageTool, Snapshot
@@ -79,7 +80,8 @@ def _changes(shown: PageTool, tool: ToolModel) -> list[str]:
     if shown.read_only != tool.read_only and not is_same_submission:
         found.append("it says that it only reads" if shown.read_only else "it no longer says that it only reads")
     if tool.source != "form":
-        return found if schema == tool.input_schema else [*found, *_schema_changes(schema, tool.input_schema)]
+        now, before = comparable_schema(schema), comparable_schema(tool.input_schema)
+        return found if now == before else [*found, *_schema_changes(now, before)]
     # Without WebMCP, no schema of a declared form is derived: it is inferred, with fields that browsers leave out.
     now, before = _form_shape(schema), _form_shape(tool.input_schema)
     known = {

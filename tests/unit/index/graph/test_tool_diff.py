@@ -95,6 +95,47 @@ def test_numbers_of_texts_and_random_parts_of_addresses_are_noise():
     assert verdicts([a_tool(schema=number)], [a_tool(schema=limited)]) == [("changed", "search", ("schema",))]
 
 
+def test_order_of_inputs_and_choices_and_numbers_of_their_texts_are_noise():
+    def inputs(*order, title, kind="string"):
+        choice = {"type": kind, "title": title, "enum": list(order), "anyOf": [{"const": each} for each in order]}
+        return {"type": "object", "properties": {"a": choice, "title": {}}, "required": [*order]}
+
+    before = a_tool(schema=inputs("a", "title", title="Inbox (3)"))
+    assert verdicts([before], [a_tool(schema=inputs("title", "a", title="Inbox (5)"))]) == [("match", "search", ())]
+    (change,) = diff([before], [a_tool(schema=inputs("title", "a", title="Inbox (5)", kind="number"))])
+    assert (change.verdict, input_changes(change)) == ("changed", ["~a"])
+
+
+def test_forms_of_a_list_keep_their_row_when_one_is_added_and_all_change():
+    def rows(names, **inputs):
+        place = "/ul/li[{}]/form"
+        targets = {name: f"http://a.test/items/{name}/delete" for name in names}
+        return [
+            a_tool("delete", place=place.format(i), target=targets[name], schema=schema(**inputs))
+            for i, name in enumerate(names, 1)
+        ]
+
+    found = diff(rows("abc", q="string"), rows("xabc", q="string", why="string"))
+    assert [(each.before and each.before.target[-8], each.after.target[-8]) for each in found] == [
+        ("a", "a"), ("b", "b"), ("c", "c"), (None, "x"),
+    ]  # fmt: skip
+    assert [input_changes(each) for each in found] == [["+why"]] * 3 + [[]]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_tools_that_share_the_most_states_are_paired_first(order):
+    old = [
+        a_tool(states=("1", "2"), schema=schema(a="string")),
+        a_tool(states=("2", "3", "4"), schema=schema(b="string")),
+    ]
+    new = [a_tool(states=("2", "3", "4"), schema=schema(c="string")), a_tool(states=("1",), schema=schema(d="string"))]
+    by_id = ({tool.id: tool for tool in tools[::order]} for tools in (old, new))
+    found = diff_tools(*by_id, {name: name for name in "1234"})
+    assert {(each.before.states, each.after.states) for each in found} == {
+        (("1", "2"), ("1",)), (("2", "3", "4"), ("2", "3", "4")),
+    }  # fmt: skip
+
+
 def test_tools_of_one_name_that_share_nothing_are_gone_and_added():
     before = [a_tool(states=("gone",), target=f"http://a.test/{i}") for i in range(2)]
     after = [a_tool(states=("new",), target=f"http://a.test/{i}") for i in range(2, 5)]

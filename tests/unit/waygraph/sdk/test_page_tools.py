@@ -53,6 +53,12 @@ def page(schema: dict[str, Any] = DERIVED, **fields: Any) -> Snapshot:
     return replace(EMPTY, tools=(tool,))
 
 
+def test_order_and_numbers_in_texts_of_inputs_keep_no_tool_from_being_called() -> None:
+    before = {"properties": {"folder": {"title": "Inbox (3)", "enum": ["a", "b"]}}, "required": ["folder", "b"]}
+    now = {"properties": {"folder": {"title": "Inbox (5)", "enum": ["b", "a"]}}, "required": ["b", "folder"]}
+    assert has_tool(page(now, source="script"), mapped(source="script", input_schema=before))
+
+
 def test_a_declared_form_is_the_same_one_in_a_browser_that_derives_no_schema() -> None:
     assert has_tool(page(INFERRED), mapped())
 
