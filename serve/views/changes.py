@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from waygraph.core.schemas import ToolModel
 from waygraph.core.view_schemas import (
     MAX_CHANGED_TEXTS,
     MAX_CHANGES,
@@ -13,7 +15,7 @@ from waygraph.core.view_schemas import (
     StateChangeModel,
     ToolChangeModel,
 )
-from waygraph.index.graph import Edge
+from waygraph.index.graph import Edge, Tool, nearest_states
 from waygraph.index.graph.diff import EdgeChange, MapDiff, StateChange
 from waygraph.index.graph.tool_diff import ToolChange, input_changes
 from waygraph.index.store import MapVersion
@@ -106,18 +108,22 @@ def _action(change: EdgeChange, old: MapVersion, new: MapVersion) -> ActionChang
 
 
 def _tool(change: ToolChange, old: MapVersion, new: MapVersion) -> ToolChangeModel:
-    before, after = (
-        tool_model(tool, version.graph.nodes[tool.states[0]].url) if tool is not None else None
-        for tool, version in ((change.before, old), (change.after, new))
-    )
     return ToolChangeModel(
         verdict=change.verdict,
         name=change.tool.name,
         attributes=list(change.attributes),
         inputs=input_changes(change),
-        before=before,
-        after=after,
+        before=_tool_model(change.before, old),
+        after=_tool_model(change.after, new),
     )
+
+
+def _tool_model(tool: Tool | None, version: MapVersion) -> ToolModel | None:
+    if tool is None:
+        return None
+    nodes = version.graph.nodes
+    states = nearest_states(tool, nodes)
+    return tool_model(replace(tool, states=states), nodes[states[0]].url)
 
 
 def _broken(node_id: str, edge: Edge, old: MapVersion) -> BrokenPathModel:

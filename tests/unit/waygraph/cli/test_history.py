@@ -69,6 +69,17 @@ def test_a_copied_version_has_its_own_origin_and_is_compared_with_the_version_th
     assert [(report["seconds"], report.get("run_id")) for report in reports] == [(1, None), (1, "fourth")]
 
 
+def test_a_tool_that_is_new_names_its_nearest_states_first(store):
+    made = draft("abc")
+    nodes = [replace(node, depth=depth) for node, depth in zip(made.graph.nodes.values(), (0, 2, 1), strict=True)]
+    tool = Tool("", "pay", "", "", {}, "script", ("b", "c"), "http://a")
+    tools = {tool_id(tool): replace(tool, id=tool_id(tool))}
+    store.publish(replace(made, graph=InteractionGraph(nodes), tools=tools), replaces=3)
+    old, new = store.read(SITE, 3), store.read(SITE, 4)
+    (change,) = changes_answer(compare_versions(store, old, new), old, new, [3, 4]).tools
+    assert (change.after.states, change.after.url) == (["c", "b"], f"http://{SITE}/c")
+
+
 def test_diff_shows_tools_that_are_new_gone_and_take_other_inputs(store, capsys):
     def with_tools(**inputs):
         made = draft("a")
