@@ -241,6 +241,14 @@ def test_a_tool_that_may_change_something_is_not_walked_to_if_several_states_hav
     assert mapped.posts == ["/cups/say"]
 
 
+def test_an_id_stands_for_the_tool_of_its_own_page(mapped):
+    with StoreMap(mapped.store) as maps:
+        ids = {tool.description: tool.id for tool in maps.tools(mapped.site, tool="delete_item").tools}
+    for shelf in "teas", "cups":
+        assert use(mapped, ids[f"Delete {shelf}"], {}, start="/cups", allow_changes=True).answer == 200
+        assert mapped.posts == [f"/{shelf}/say"]
+
+
 def test_another_tool_of_the_name_on_the_page_is_not_replaced_by_that_of_another_page(mapped):
     pots = mapped.server.pages["/pots"]
     mapped.server.pages["/pots"] = pots + declared("pots", "required: ['sure']")

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from waygraph.core.errors import ToolChanged
 from waygraph.core.json_schema import comparable_schema
 from waygraph.core.schemas import ToolModel
-from waygraph.core.text import shortened
+from waygraph.core.text import mask_numbers, shortened
 from waygraph.pipeline.browser.page.snapshot import PageTool, Snapshot
 
 #: Longest message about a change, in characters: it names what the page declares.
@@ -77,6 +77,10 @@ def _changes(shown: PageTool, tool: ToolModel) -> list[str]:
     found = [
         f"its {what} is {now or 'gone'}, and was {before or 'none'}" for what, now, before in compared if now != before
     ]
+    # Items of a site may have tools of one name that take the same, and say what they do with which item.
+    for what, text, earlier in ("title", shown.title, tool.title), ("description", shown.description, tool.description):
+        if mask_numbers(text) != mask_numbers(earlier):
+            found.append(f"its {what} is another one")
     if shown.read_only != tool.read_only and not is_same_submission:
         found.append("it says that it only reads" if shown.read_only else "it no longer says that it only reads")
     if tool.source != "form":

@@ -53,6 +53,14 @@ def page(schema: dict[str, Any] = DERIVED, **fields: Any) -> Snapshot:
     return replace(EMPTY, tools=(tool,))
 
 
+@pytest.mark.parametrize("what", ["title", "description"])
+def test_a_tool_that_says_something_else_is_another_one_but_for_numbers(what: str) -> None:
+    tool = mapped(**{what: "Delete tea, 3 left"})
+    assert has_tool(page(**{what: "Delete tea, 2 left"}), tool)
+    with pytest.raises(ToolChanged, match=f"its {what} is another one"):
+        tool_on_page(page(**{what: "Delete cup, 3 left"}), tool)
+
+
 def test_order_and_numbers_in_texts_of_inputs_keep_no_tool_from_being_called() -> None:
     before = {"properties": {"folder": {"title": "Inbox (3)", "enum": ["a", "b"]}}, "required": ["folder", "b"]}
     now = {"properties": {"folder": {"title": "Inbox (5)", "enum": ["b", "a"]}}, "required": ["b", "folder"]}
