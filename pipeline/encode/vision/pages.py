@@ -20,7 +20,7 @@ from waygraph.pipeline.encode.vision.screenshots import decode, read_size, tiles
 log = logging.getLogger(__name__)
 
 #: Part of the fingerprint. Change it with every change of the input of encoders.
-RECIPE = "viewport|tiles(3,2,8)|text/1"
+RECIPE = "viewport|tiles(3,2,8)|text/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class Page:
 def read_page(observation: Observation, screenshots: Screenshots | None) -> Page:
     """Read a state's screenshot and cut it into tiles.
 
-    A state that was recorded without a screenshot (its page closed before) is encoded by its title and texts.
+    A state that was recorded without a screenshot (its page closed before) is encoded by its title and texts, and so
+    are tools and pages that were not visited, which have none.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ def read_page(observation: Observation, screenshots: Screenshots | None) -> Page
         If the screenshot cannot be read.
     """
     if not observation.screenshot:
-        log.warning("encode/no_screenshot %s %s is encoded by its text", observation.node_id, observation.url)
+        if observation.visited:
+            log.warning("encode/no_screenshot %s %s is encoded by its text", observation.node_id, observation.url)
         return text_page(observation)
     if screenshots is None:
         raise InvalidInput(
@@ -102,9 +104,12 @@ def read_page(observation: Observation, screenshots: Screenshots | None) -> Page
 
 
 def text_page(observation: Observation) -> Page:
-    """Return a state as text: its title, and each of its texts once."""
+    """Return a state as text: its title, the names of what was not visited, and each of its texts once."""
     title = clean(observation.title)
-    texts = dict.fromkeys([title, *(clean(segment.text) for segment in observation.segments)])
+    shown = [clean(segment.text) for segment in observation.segments]
+    names = () if observation.visited else map(clean, observation.anchor_texts)
+    # Further names of a lead are part of its text already.
+    texts = dict.fromkeys([title, *(name for name in names if not any(name in text for text in shown)), *shown])
     return Page((), " ".join(text for text in texts if text) or observation.url, title or observation.url)
 
 
