@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
 from waygraph.core.settings import Settings
 from waygraph.index.graph import Description, Tool
-from waygraph.index.store import Store
+from waygraph.index.store import MapVersion, Store
 from waygraph.index.store.layout import VECTORS_FILE
 from waygraph.pipeline.encode.text.descriptions import description_key
 from waygraph.pipeline.jobs import run_reencode
@@ -93,6 +94,16 @@ def start_reencode(store: Store, *options: str) -> subprocess.Popen:
         start_new_session=True,
         env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
     )
+
+
+def with_tools(store: Store, site: str, pixels: Sequence[tuple[int, int, int]], *names: str) -> MapVersion:
+    """Publish a map whose states have tools, without vectors; return it."""
+    publish(store, site, pixels)
+    version = store.read(site)
+    states = tuple(version.graph.nodes)
+    tools = [Tool(f"{n:032x}", name, name, "", {}, "script", states, f"http://{site}") for n, name in enumerate(names)]
+    store.publish(replace(described_draft(version, {}, {}, {}), tools={tool.id: tool for tool in tools}))
+    return store.read(site)
 
 
 def spooled(store: Store) -> dict[str, int]:
@@ -221,12 +232,14 @@ def test_damaged_screenshot_leaves_only_its_state_without_vectors(reencode, tmp_
     assert version.graph.nodes.keys() - version.pages.keys() == {victim.node_id}
 
 
-def test_site_without_encodable_states_fails_and_keeps_its_version(reencode, tmp_path):
+def test_site_without_encodable_states_fails_and_keeps_its_version_whatever_its_tools_are(reencode, tmp_path):
     store = store_of(tmp_path)
     publish(store, "c.example", [NOT_A_NUMBER])
+    with_tools(store, "d.example", [NOT_A_NUMBER], "paint")
     report = reencode(store, "--all", "--encoder", PATCH, code=5)
-    assert [s["status"] for s in report["sites"]] == ["published", "published", "failed"]
-    assert store.head("c.example") == 1
+    assert [s["status"] for s in report["sites"]] == ["published", "published", "failed", "failed"]
+    assert "No state of d.example could be encoded" in report["sites"][3]["error"]["message"]
+    assert (store.head("c.example"), store.head("d.example")) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -279,11 +292,8 @@ def test_descriptions_stay_with_a_map_and_are_encoded_with_it(reencode, tmp_path
 
 def test_tools_get_vectors_of_the_new_encoder_also_where_only_they_lack_them(reencode, tmp_path):
     store = Store.open(str(tmp_path / "maps"), create=True)
-    publish(store, SITES[0], colours(8))
-    version = store.read(SITES[0])
-    states = tuple(version.graph.nodes)
-    tool = Tool("0" * 32, "paint", "Paint", "", {}, "script", states, "http://a.example")
-    store.publish(replace(described_draft(version, {}, {}, {}), tools={tool.id: tool}))
+    version = with_tools(store, SITES[0], colours(8), "paint")
+    (tool,) = version.tools.values()
     for encoder in (PATCH, "text"):
         assert reencode(store, SITES[0], "--encoder", encoder)["sites"][0]["status"] == "published"
         after = store.read(SITES[0])

@@ -174,8 +174,10 @@ class SiteVectorizer:
         missing = {key: contents[node_id] for node_id, key in keys.items() if key not in pages}
         spooled = await self._encode_missing(site, missing, encoder, on_progress)
         pages |= {key: spooled.pages[key] for key in missing if key in spooled.pages}
-        if spooled.failures and not pages:
-            raise EncodingFailed(f"No state of {site} could be encoded. {next(iter(spooled.failures.values()))}")
+        pages_by_node = {node_id: pages[keys[node_id]] for node_id in observations if keys[node_id] in pages}
+        if observations and not pages_by_node:
+            reason = spooled.failures[keys[next(iter(observations))]]
+            raise EncodingFailed(f"No state of {site} could be encoded. {reason}")
         for kind, others in (("leads", of_leads), ("tools", of_tools)):
             if failed := [name for name in others if keys[name] in spooled.failures]:
                 reason = spooled.failures[keys[failed[0]]]
@@ -184,7 +186,6 @@ class SiteVectorizer:
         def rounded(others: Iterable[str]) -> dict[str, EncodedPage]:
             return {name: rounded_page(pages[keys[name]]) for name in others if keys[name] in pages}
 
-        pages_by_node = {node_id: pages[keys[node_id]] for node_id in observations if keys[node_id] in pages}
         encoded = len({keys[node_id] for node_id in pages_by_node} & missing.keys())
         return SiteVectors(
             encoder=encoder,
