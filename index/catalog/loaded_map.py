@@ -17,6 +17,7 @@ from waygraph.index.catalog.repeats import Place, places_of
 from waygraph.index.catalog.tool_search import tool_texts
 from waygraph.index.graph import Evidence, Tool, lead_id, nearest_states
 from waygraph.index.graph.paths import PathFinder
+from waygraph.index.graph.tool_texts import read_texts
 from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.index.store import MapVersion
 from waygraph.index.vectors.cross_site import count_values, pack_first_stage
@@ -66,7 +67,8 @@ class LoadedMap:
         pages = {**version.pages, **version.lead_pages}
         self.vectors = _half_precision(pages)
         self.rows = {name: (page.rows, page.segments) for name, page in pages.items()}
-        # An index of their own: searches for pages are as without them. A page has 200 tools at most.
+        # An index of their own: searches for pages are as without them.
+        self._encoded_tools = frozenset(version.tool_pages)
         self.tool_index = ExactIndex(version.manifest.encoder.dim)
         self.tool_index.add((name, page.vectors) for name, page in version.tool_pages.items())
         self.memory_bytes = estimate_memory(version)
@@ -86,6 +88,16 @@ class LoadedMap:
         """Words of the tools, an index of their own: those of pages count and rank as without them."""
         nodes = self.version.graph.nodes
         return LexicalIndex({tool.id: (*tool_texts(tool), nodes[tool.states[0]].title) for tool in self.tools.values()})
+
+    @cached_property
+    def said_alike(self) -> Mapping[str, str]:
+        """By tool without vectors, the nearest one that has some and of which people read the same."""
+        nearest: dict[tuple[str, ...], str] = {}
+        for tool in self.tools.values():
+            if tool.id in self._encoded_tools:
+                nearest.setdefault(read_texts(tool), tool.id)
+        left = (tool for tool in self.tools.values() if tool.id not in self._encoded_tools)
+        return {tool.id: nearest[said] for tool in left if (said := read_texts(tool)) in nearest}
 
     @cached_property
     def values(self) -> int:

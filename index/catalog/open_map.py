@@ -214,6 +214,7 @@ class OpenMap:
             {hit.node_id: hit.score for hit in (index.search(query, len(index)) if len(index) else ())}
             for index in (self._loaded.tool_index, self._loaded.index)
         )
+        own |= {name: own[alike] for name, alike in self._loaded.said_alike.items()}
         found = find_tools(
             self.tools,
             self._loaded.tool_words,

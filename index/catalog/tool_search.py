@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -80,7 +81,7 @@ def find_tools(
     query
         The query in words.
     own
-        MaxSim of the tools; those without vectors are left out, and count as zero.
+        MaxSim of the tools; those that are left out count as the mean of the others.
     states
         MaxSim of the states; those without vectors are left out, and count as zero.
     keep
@@ -93,10 +94,11 @@ def find_tools(
     """
     names = list(tools)
     scored = []
+    assumed = fmean(own.values()) if own else 0.0
     for name, share in zip(names, words.scores(query, names).tolist(), strict=True):
         having = tools[name].states
         around = sum(states.get(state, 0.0) for state in having) / len(having)
-        scored.append((around + WORDS_WEIGHT * share + MEANING_WEIGHT * own.get(name, 0.0), name))
+        scored.append((around + WORDS_WEIGHT * share + MEANING_WEIGHT * own.get(name, assumed), name))
     order = {name: place for place, name in enumerate(names)}
     for score, name in sorted(scored, key=lambda each: (-each[0], order[each[1]])):
         state = next((state for state in tools[name].states if keep(state, score)), None)

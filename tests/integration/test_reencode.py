@@ -21,7 +21,7 @@ from tests.screenshot_map import colours, publish
 from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
 from waygraph.core.settings import Settings
-from waygraph.index.graph import Description, Tool
+from waygraph.index.graph import Action, Description, Lead, Tool, lead_id
 from waygraph.index.store import MapVersion, Store
 from waygraph.index.store.layout import VECTORS_FILE
 from waygraph.pipeline.encode.text.descriptions import description_key
@@ -304,6 +304,23 @@ def test_tools_get_vectors_of_the_new_encoder_also_where_only_they_lack_them(ree
     assert (again["status"], again["publication"]["encoded"]) == ("published", 0)
     assert np.array_equal(store.read(SITES[0]).tool_pages[tool.id].vectors, after.tool_pages[tool.id].vectors)
     assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "unchanged"
+
+
+def test_only_what_lacks_vectors_is_encoded_again(reencode, tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    version = with_tools(store, SITES[0], colours(8), "paint", "fill", "cut")
+    via = next(iter(version.graph.nodes))
+    urls = [f"http://{SITES[0]}/{name}" for name in ("help", "about")]
+    leads = {lead_id(url): Lead(lead_id(url), url, (url,), "", "", via, Action("click", target=url), 1) for url in urls}
+    store.publish(replace(described_draft(version, {}, {}, {}), leads=leads))
+    reencode(store, SITES[0], "--encoder", PATCH)
+    whole = store.read(SITES[0])
+    assert (len(whole.lead_pages), len(whole.tool_pages)) == (2, 3)
+    lost, *kept = whole.tool_pages
+    draft = described_draft(whole, {}, whole.pages, whole.lead_pages)
+    store.publish(replace(draft, tool_pages={name: whole.tool_pages[name] for name in kept}))
+    assert reencode(store, SITES[0], "--encoder", PATCH)["encoding"]["states"] == 1
+    assert np.array_equal(store.read(SITES[0]).tool_pages[lost].vectors, whole.tool_pages[lost].vectors)
 
 
 def test_jina_v4_encodes_stored_maps(reencode, tmp_path):

@@ -36,7 +36,7 @@ from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weig
 #: Part of the fingerprint. Increase it with every change of `composites`, `site_text` or `url_words` that changes
 #: texts.
 RECIPE = "composites+passages+names+context/4"
-#: The same for texts and rounding of leads and tools: `lead_text`, `borrowed_text`, `tool_text`.
+#: The same for texts and rounding of leads and tools: `lead_text`, `borrowed_text`, `tool_text`, `tool_texts`.
 LEAD_RECIPE = "names+context/2"
 #: Weight of a state's anchor text beside its own texts. Chosen on the dev queries of `bench/retrieval`, where 1 scored
 #: worse than 0.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,9 +27,14 @@ ENCODED_PER_STATE, MIN_ENCODED = 4, 100
 _NO_BOX = Box(0, 0, 0, 0)
 
 
+def max_encoded(states: int) -> int:
+    """Return how many leads get vectors in a map of so many states, and how many tools."""
+    return max(MIN_ENCODED, ENCODED_PER_STATE * states)
+
+
 def encoded_leads(leads: Iterable[Lead], states: int) -> list[Lead]:
     """Return the leads that get vectors in a map of so many states: kinds first, and none that a policy refuses."""
-    return kinds_first(leads)[: max(MIN_ENCODED, ENCODED_PER_STATE * states)]
+    return kinds_first(leads)[: max_encoded(states)]
 
 
 def lead_observations(leads: Iterable[Lead], observations: Iterable[Observation]) -> list[Observation]:
@@ -56,6 +61,12 @@ def lead_observations(leads: Iterable[Lead], observations: Iterable[Observation]
     seen = list(observations)
     borrowed = BorrowedTexts(seen, SiteText.from_counts(count_segments(seen)))
     return [_observation(lead, borrowed.of(lead.url)) for lead in known]
+
+
+def unvisited_pages(leads: Iterable[Lead], observations: Collection[Observation]) -> dict[str, Observation]:
+    """Return what is known of the leads that get vectors as observations, by id."""
+    encoded = encoded_leads(leads, len(observations))
+    return {each.node_id: each for each in lead_observations(encoded, observations)}
 
 
 def _observation(lead: Lead, borrowed: Sequence[str]) -> Observation:

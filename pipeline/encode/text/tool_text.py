@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from waygraph.index.graph import InteractionGraph, Observation, Tool, nearest_states
-
-#: Between the words of a name such as `compareVersions` or `compare_versions`.
-_BETWEEN_WORDS = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])")
-#: Titles of choices of one input that are read. Long lists (countries, time zones) say no more about what a tool does.
-_MAX_CHOICES = 6
+from waygraph.index.graph import InteractionGraph, Node, Observation, Tool, nearest_states
+from waygraph.index.graph.tool_texts import read_texts
+from waygraph.pipeline.encode.text.lead_text import max_encoded
 
 
 def tool_observations(tools: Iterable[Tool], graph: InteractionGraph) -> list[Observation]:
-    """Return tools as observations, which every encoder reads.
+    """Return the tools that get vectors as observations, which every encoder reads.
 
     A tool is to its page what a link is to a page that was not visited (`lead_text`): its texts stand in place of the
-    names of the link. The page is known by its title and address.
+    names of the link. The page is known by its title and address. As many tools as leads get vectors; a further tool
+    with the texts of one that has some is found by those (`LoadedMap.said_alike`).
 
     Parameters
     ----------
@@ -30,34 +27,20 @@ def tool_observations(tools: Iterable[Tool], graph: InteractionGraph) -> list[Ob
     Returns
     -------
     list of Observation
-        In the order of the tools.
+        Tools near the start page first, and the first one with some texts before the second one with any.
     """
-    found = []
-    for tool in tools:
-        page = graph.nodes[nearest_states(tool, graph.nodes)[0]]
-        texts = tuple(dict.fromkeys(text for text in _texts(tool) if text))
-        found.append(Observation(tool.id, page.url, page.title, (), anchor_texts=texts, visited=False))
-    return found
+    return [
+        Observation(tool.id, page.url, page.title, (), anchor_texts=texts, visited=False)
+        for tool, page, texts in _kinds_first(tools, graph.nodes)[: max_encoded(len(graph))]
+    ]
 
 
-def _texts(tool: Tool) -> Iterator[str]:
-    # The name of an inferred tool is made from its title.
-    if tool.source != "inferred" or not tool.title:
-        yield _BETWEEN_WORDS.sub(" ", tool.name)
-    yield tool.title
-    yield tool.description
-    yield from _inputs(tool.schema)
-
-
-def _inputs(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what people read of each input of a schema, which may be anything, and the titles of its choices."""
-    properties = schema.get("properties")
-    for name, given in properties.items() if isinstance(properties, dict) else ():
-        each = given if isinstance(given, dict) else {}
-        labels = (each.get("title"), each.get("description"), name)
-        yield next((label for label in labels if isinstance(label, str) and label), "")
-        choices = each.get("anyOf")
-        for choice in choices[:_MAX_CHOICES] if isinstance(choices, list) else ():
-            title = choice.get("title") if isinstance(choice, dict) else None
-            if isinstance(title, str):
-                yield title
+def _kinds_first(tools: Iterable[Tool], nodes: Mapping[str, Node]) -> list[tuple[Tool, Node, tuple[str, ...]]]:
+    """Return tools with their nearest pages and their texts, the most useful to encode first."""
+    known = [(tool, nodes[nearest_states(tool, nodes)[0]], read_texts(tool)) for tool in tools]
+    taken: Counter[tuple[str, ...]] = Counter()
+    ranked = []
+    for each in sorted(known, key=lambda each: (each[1].depth, each[0].name, each[0].id)):
+        ranked.append((taken[each[2]], each))
+        taken[each[2]] += 1
+    return [each for _, each in sorted(ranked, key=lambda one: one[0])]

@@ -15,7 +15,8 @@ from waygraph.pipeline.encode.protocol import SiteContext, content_key
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
 from waygraph.pipeline.encode.text.descriptions import with_descriptions
-from waygraph.pipeline.encode.text.lead_text import rounded_page
+from waygraph.pipeline.encode.text.lead_text import rounded_page, unvisited_pages
+from waygraph.pipeline.encode.text.tool_text import tool_observations
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.jobs.actors.protocol import ObjectRef
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
@@ -366,13 +367,20 @@ def _encoder_info(identity: EncoderIdentity, context: SiteContext) -> EncoderInf
 def _reusable_pages(
     version: MapVersion | None, encoder: EncoderInfo, identity: EncoderIdentity
 ) -> dict[str, EncodedPage]:
-    """Return reusable vectors of a version by content key: of states that this encoder reads in the same context."""
+    """Return reusable vectors of a version by content key: of all that this encoder reads in the same context."""
     if version is None or replace(version.manifest.encoder, context=encoder.context) != encoder:
         return {}
     before = version.manifest.encoder.context
-    described = with_descriptions(version.observations, version.descriptions)
+    unvisited = unvisited_pages(version.leads.values(), version.observations.values())
+    states, leads = (with_descriptions(each, version.descriptions) for each in (version.observations, unvisited))
+    contents = (
+        *anchored_observations(version.graph, states.values()).values(),
+        *leads.values(),
+        *tool_observations(version.tools.values(), version.graph),
+    )
+    pages = {**version.pages, **version.lead_pages, **version.tool_pages}
     return {
-        content_key(each, identity.reads): version.pages[node_id]
-        for node_id, each in anchored_observations(version.graph, described.values()).items()
-        if node_id in version.pages and has_same_vectors(before, encoder.context, each)
+        content_key(each, identity.reads): pages[each.node_id]
+        for each in contents
+        if each.node_id in pages and has_same_vectors(before, encoder.context, each)
     }

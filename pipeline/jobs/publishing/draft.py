@@ -13,7 +13,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.runtime.model_files import public_name
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
-from waygraph.pipeline.encode.text.lead_text import encoded_leads, lead_observations, rounded_page
+from waygraph.pipeline.encode.text.lead_text import rounded_page, unvisited_pages
 from waygraph.pipeline.encode.text.tool_text import tool_observations
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
@@ -183,10 +183,10 @@ def encode_map(
     Returns
     -------
     EncodedMap
-        The vectors; those of leads and tools are rounded, and not all leads have some.
+        The vectors; those of leads and tools are rounded, and not all of them have some.
     """
     states = with_anchor_texts(graph, observations)
-    unvisited = lead_observations(encoded_leads(leads, len(states)), states)
+    unvisited = unvisited_pages(leads, states).values()
     offered = tool_observations(tools, graph)
     context = encoder.prepare_site(count_segments(states))
     vectors = iter(encoder.encode_pages([*states, *unvisited, *offered], context))

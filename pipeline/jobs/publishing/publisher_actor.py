@@ -18,12 +18,12 @@ from typing import TypeVar
 from waygraph.core.errors import ContentStopped, EncoderMismatch, PublishConflict
 from waygraph.core.settings import Settings
 from waygraph.core.text import replace_surrogates
-from waygraph.index.graph import InteractionGraph, Lead, Observation, Tool
+from waygraph.index.graph import InteractionGraph, Observation, Tool
 from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
-from waygraph.pipeline.encode.text.lead_text import encoded_leads, lead_observations
+from waygraph.pipeline.encode.text.lead_text import unvisited_pages
 from waygraph.pipeline.encode.text.tool_text import tool_observations
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors.protocol import Actor, ActorSystem
@@ -180,7 +180,7 @@ class PublisherActor:
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
         if is_refresh and previous is not None:
             await self._check_encoder(previous)
-        unvisited = await asyncio.to_thread(_unvisited, capture.leads, capture.observations)
+        unvisited = await asyncio.to_thread(unvisited_pages, capture.leads.values(), capture.observations.values())
         known = {**capture.observations, **unvisited}
         descriptions = kept_descriptions(previous.descriptions if previous else {}, known)
         vectors = await self._encoded(
@@ -232,8 +232,9 @@ class PublisherActor:
         started = time.monotonic()
         version = await asyncio.to_thread(store.read, site)
         identity = await self.load()
-        unvisited = await asyncio.to_thread(_unvisited, version.leads, version.observations)
-        is_complete = _encoded_ids(version) == (version.observations.keys(), unvisited.keys(), version.tools.keys())
+        unvisited = await asyncio.to_thread(unvisited_pages, version.leads.values(), version.observations.values())
+        tools = {each.node_id for each in tool_observations(version.tools.values(), version.graph)}
+        is_complete = _encoded_ids(version) == (version.observations.keys(), unvisited.keys(), tools)
         if is_encoded_by(version.manifest, identity) and is_complete:
             return None
         vectors = await self._encoded(
@@ -303,12 +304,6 @@ class PublisherActor:
     async def report(self) -> EncodingReport:
         """Return what the encoders did so far."""
         return self._pool.report()
-
-
-def _unvisited(leads: Mapping[str, Lead], observations: Mapping[str, Observation]) -> dict[str, Observation]:
-    """Return what is known of the leads that get vectors as observations, by id."""
-    encoded = encoded_leads(leads.values(), len(observations))
-    return {each.node_id: each for each in lead_observations(encoded, observations.values())}
 
 
 def _encoded_ids(of: MapVersion | SiteVectors) -> tuple[AbstractSet[str], ...]:

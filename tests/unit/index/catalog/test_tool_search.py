@@ -52,3 +52,7 @@ def test_a_tool_of_many_states_counts_as_they_do_on_average_and_words_decide():
 
 def test_the_meaning_of_a_tool_counts_beside_its_states():
     assert found("money", own={"refund": 0.6, "here": 0.1})[0] == ("refund", "c")
+
+
+def test_a_tool_without_vectors_is_found_by_its_words():
+    assert found("everywhere", own={"refund": 0.8, "here": 0.6})[0] == ("everywhere", "a")

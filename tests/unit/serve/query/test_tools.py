@@ -18,7 +18,7 @@ from waygraph.core.settings import Settings
 from waygraph.index.graph import Tool, tool_id
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.jobs.publishing.draft import encode_map
+from waygraph.pipeline.jobs.publishing.draft import described_draft, encode_map
 from waygraph.sdk.local import StoreMap
 
 MAP = SmallMap()
@@ -154,6 +154,27 @@ def test_of_the_tools_of_one_page_the_one_that_means_the_same_comes_first(
     with StoreMap(tmp_path) as source:
         hits = source.search(MAP.site, query, where=Filter(tools_only=True)).hits
         assert hits[0].tool.name == name
+
+
+def test_a_tool_without_vectors_counts_as_the_nearest_that_says_the_same(tmp_path: Path) -> None:
+    plain = replace(next(iter(MAP.tools().values())), title="", schema={}, target="")
+    tools = [
+        replace(plain, name=name, description=text, states=(MAP.id(state),))
+        for name, text, state in (
+            ("end", "Delete all that you know of me", "home"),
+            ("end", "Delete all that you know of me", "cards"),
+            ("mail", "Get our monthly mail", "account"),
+        )
+    ]
+    near, far, other = (replace(tool, id=f"{n:032x}") for n, tool in enumerate(tools))
+    store = Store.open(str(tmp_path), create=True)
+    publish(store, {tool.id: tool for tool in (far, near, other)})
+    whole = store.read(MAP.site)
+    pages = {name: page for name, page in whole.tool_pages.items() if name != far.id}
+    store.publish(replace(described_draft(whole, {}, whole.pages, {}), tool_pages=pages))
+    with StoreMap(tmp_path) as source:
+        hits = source.search(MAP.site, "leave this store forever", where=Filter(tools_only=True)).hits
+    assert [hit.tool.name for hit in hits] == ["end", "end", "mail"]
 
 
 def test_the_command_prints_found_tools(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

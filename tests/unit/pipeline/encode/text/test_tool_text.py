@@ -7,6 +7,7 @@ import pytest
 from waygraph.index.graph import InteractionGraph, Node, Tool
 from waygraph.pipeline.encode.protocol import content_key
 from waygraph.pipeline.encode.text.composites import describe
+from waygraph.pipeline.encode.text.lead_text import MIN_ENCODED
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text.tool_text import tool_observations
 
@@ -30,8 +31,20 @@ def test_the_page_of_a_tool_is_the_nearest_that_has_it():
 
 
 def test_equal_texts_are_encoded_once_also_by_encoders_of_screenshots():
-    one, same, other = tool_observations([TOOL, replace(TOOL, id="2"), replace(TOOL, title="Refund")], GRAPH)
+    tools = [TOOL, replace(TOOL, id="same"), replace(TOOL, id="other", title="Refund")]
+    one, other, same = tool_observations(tools, GRAPH)
+    assert same.node_id == "same"
     assert content_key(one, "text") == content_key(same, "screenshot") != content_key(other, "text")
+
+
+def test_of_many_tools_the_near_ones_and_one_of_each_kind_get_vectors():
+    def reply(number: int) -> Tool:
+        return replace(TOOL, id=f"{number:03}", target=f"http://shop.example/posts/{number}")
+
+    far = replace(TOOL, id="far", title="Refund", states=("far",))
+    tools = [*(replace(reply(number), states=("far",)) for number in range(900, 990)), *map(reply, range(300)), far]
+    found = [seen.node_id for seen in tool_observations(tools, GRAPH)]
+    assert found == ["000", "far", *(f"{number:03}" for number in range(1, MIN_ENCODED - 1))]
 
 
 def test_people_read_labels_and_choices_and_no_names_of_fields():
