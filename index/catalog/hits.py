@@ -85,7 +85,7 @@ class SearchHit:
         Title of its document; of a lead the name of the link.
     score
         MaxSim as the mean over query rows. A search in words adds them, and lowers leads and further states
-        of a page (`OpenMap.rescored`).
+        of a page (`OpenMap.rescored`). Of a tool, the sum that `tool_search` describes.
     matched
         The rows that earned the score.
     screenshot

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from waygraph.index.catalog.lexical import LexicalIndex
+from waygraph.index.catalog.lexical import ASSUMED_MAXSIM, LexicalIndex
 from waygraph.index.graph import Tool
 
 #: Weight of the share of a query's words that a tool shows, beside the mean MaxSim of its states. Twice that of pages:
@@ -81,7 +81,8 @@ def find_tools(
     query
         The query in words.
     own
-        MaxSim of the tools; those that are left out count as the mean of the others.
+        MaxSim of the tools; those that are left out count as the mean of the others, and as
+        `ASSUMED_MAXSIM` if there are none: searches across sites compare scores.
     states
         MaxSim of the states; those without vectors are left out, and count as zero.
     keep
@@ -94,7 +95,7 @@ def find_tools(
     """
     names = list(tools)
     scored = []
-    assumed = fmean(own.values()) if own else 0.0
+    assumed = fmean(own.values()) if own else ASSUMED_MAXSIM
     for name, share in zip(names, words.scores(query, names).tolist(), strict=True):
         having = tools[name].states
         around = sum(states.get(state, 0.0) for state in having) / len(having)

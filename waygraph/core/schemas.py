@@ -281,7 +281,7 @@ class Filter(_Request):
     max_age_days: float | None = Field(None, gt=0)
     """Largest age of the map in days, since it was published; a site with an older map has no hits."""
     min_score: float | None = None
-    """Least score."""
+    """Least score. Scores of tools are on another scale than those of pages, see `Hit`."""
     visited_only: bool = False
     """Leave out pages that are known and were not visited."""
     reachable_only: bool = False
@@ -401,7 +401,8 @@ class Hit(_Schema):
     """A state or lead found by a search.
 
     `score` is MaxSim, averaged over the query vectors. With the `text` encoder the weighted share of the query's words
-    that the state shows is added, and leads and further states of one page are lowered.
+    that the state shows is added, and leads and further states of one page are lowered. The score of a tool is the mean
+    MaxSim of the states that have it, plus the share of the query's words that it shows, plus twice its own MaxSim.
     """
 
     rank: int

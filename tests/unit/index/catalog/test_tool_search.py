@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pytest
 
-from waygraph.index.catalog.lexical import LexicalIndex, terms
+from waygraph.index.catalog.lexical import ASSUMED_MAXSIM, LexicalIndex, terms
 from waygraph.index.catalog.tool_search import find_tools, tool_texts
 from waygraph.index.graph import Tool
 
@@ -52,6 +52,14 @@ def test_a_tool_of_many_states_counts_as_they_do_on_average_and_words_decide():
 
 def test_the_meaning_of_a_tool_counts_beside_its_states():
     assert found("money", own={"refund": 0.6, "here": 0.1})[0] == ("refund", "c")
+
+
+def test_tools_of_a_map_without_vectors_of_tools_are_on_the_scale_of_others():
+    def scores(own: Mapping[str, float]) -> list[float]:
+        found = find_tools(ALL, WORDS, "money", own=own, states={"a": 0.3}, keep=lambda *_: True)
+        return [each.score for each in found]
+
+    assert scores({}) == pytest.approx(scores(dict.fromkeys(ALL, ASSUMED_MAXSIM)))
 
 
 def test_a_tool_without_vectors_is_found_by_its_words():
