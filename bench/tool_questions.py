@@ -16,7 +16,8 @@ import argparse
 import json
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,8 +60,9 @@ def answers(query: Query, version: MapVersion) -> frozenset[str]:
     )
 
 
-def encoded(version: MapVersion, text: TextEncoder) -> LoadedMap:
-    """Return a map with its vectors, as it is opened from a store."""
+@contextmanager
+def publish_encoded(version: MapVersion, text: TextEncoder) -> Iterator[str]:
+    """Publish a map with its vectors to a store of its own, and return the folder of the store."""
     found = encode_map(
         version.graph, version.observations.values(), version.leads.values(), version.tools.values(), text
     )
@@ -76,9 +78,14 @@ def encoded(version: MapVersion, text: TextEncoder) -> LoadedMap:
     # Screenshots stay behind in the store of the map.
     bare = {node: replace(seen, screenshot="", dom="", aria="") for node, seen in draft.observations.items()}
     with tempfile.TemporaryDirectory() as folder:
-        store = Store.open(folder, create=True)
-        store.publish(replace(draft, observations=bare, report={}))
-        read = store.read(draft.site)
+        Store.open(folder, create=True).publish(replace(draft, observations=bare, report={}))
+        yield folder
+
+
+def encoded(version: MapVersion, text: TextEncoder) -> LoadedMap:
+    """Return a map with its vectors, as it is opened from a store."""
+    with publish_encoded(version, text) as folder:
+        read = Store.open(folder).read(version.manifest.site)
     index = ExactIndex(read.manifest.encoder.dim)
     index.add((name, page.vectors) for name, page in read.pages.items())
     return LoadedMap(read, index)

@@ -186,6 +186,8 @@ def test_a_declared_tool_is_walked_to_and_answers(mapped):
     assert result.node_id == mapped.ids["lab"]
     assert "spy" in result.tools
     assert result.to_json()["stopped"] == []
+    assert [step.seen_url for step in result.steps] == [mapped.server.at("/lab")]
+    assert [step["expected_node_id"] for step in result.to_json()["steps"]] == [mapped.ids["lab"]]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "answer"), [("poly", {"n": 3}, {"got": {"n": 3}})])
@@ -205,6 +207,7 @@ def test_the_tool_of_the_frame_that_is_meant_answers(mapped, path):
 def test_an_inferred_form_is_filled_and_submitted_where_the_page_is(mapped):
     result = use(mapped, "find", {"words": "tea & more"})
     assert (result.outcome, result.url) == ("arrived", mapped.server.at("/find?words=tea+%26+more"))
+    assert result.steps == ()
     assert mapped.paths == ["/", "/find?words=tea+%26+more"]
 
 

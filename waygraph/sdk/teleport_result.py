@@ -52,6 +52,10 @@ class TeleportStep:
             problem=walked.problem,
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the step."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
     def __str__(self) -> str:
         return (
             f"{self.action} -> {self.seen_url} ({self.ms:.0f} ms)" if self.agrees else f"{self.action}: {self.problem}"
@@ -96,5 +100,4 @@ class TeleportResult(Generic[AnyPage]):
     def to_json(self) -> dict[str, Any]:
         """Return the result without the live page."""
         names = [name for name in self.__slots__ if name not in {"page", "steps"}]
-        steps = [{name: getattr(step, name) for name in TeleportStep.__slots__} for step in self.steps]
-        return {**{name: getattr(self, name) for name in names}, "steps": steps}
+        return {**{name: getattr(self, name) for name in names}, "steps": [step.to_json() for step in self.steps]}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
 from waygraph.index.graph import BlockedRequest
-from waygraph.sdk.teleport_result import AnyPage
+from waygraph.sdk.teleport_result import AnyPage, TeleportStep
 
 #: `answered`: a declared tool answered, and the page still shows the same document.
 #: `arrived`: the form was submitted, or the tool loaded another document.
@@ -41,6 +41,8 @@ class ToolResult(Generic[AnyPage]):
         What the caller should know: that an answer was cut, which button was pressed, or what stopped requests mean.
     page
         The page where the call ended; a new tab if the tool opened one.
+    steps
+        The steps of the walk to the tool, as those of a teleport; none if the page had it.
     """
 
     outcome: ToolOutcome
@@ -52,9 +54,11 @@ class ToolResult(Generic[AnyPage]):
     sent: tuple[BlockedRequest, ...]
     problem: str
     page: AnyPage
+    steps: tuple[TeleportStep, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the result without the live page."""
         requests = {name: [f"{each.method} {each.url}" for each in getattr(self, name)] for name in ("stopped", "sent")}
-        names = [name for name in self.__slots__ if name not in {"page", "stopped", "sent", "tools"}]
-        return {**{name: getattr(self, name) for name in names}, "tools": list(self.tools), **requests}
+        names = [name for name in self.__slots__ if name not in {"page", "steps", "stopped", "sent", "tools"}]
+        told = {name: getattr(self, name) for name in names}
+        return {**told, "tools": list(self.tools), **requests, "steps": [step.to_json() for step in self.steps]}

@@ -14,6 +14,7 @@ from waygraph.pipeline.browser.page.view import PageView
 from waygraph.sdk.page_tools import has_tool, tool_on_page
 from waygraph.sdk.state_recognition import StateRecognizer
 from waygraph.sdk.teleport import snapshot_options_of_map, teleport
+from waygraph.sdk.teleport_result import TeleportStep
 from waygraph.sdk.tool_call import ToolCall
 from waygraph.sdk.tool_choice import tool_for_page
 from waygraph.sdk.tool_lookup import only_reads
@@ -120,6 +121,7 @@ async def use_tool(
     view = PageView(page, options, settings, owned=False)
     try:
         snapshot = await view.observe()
+        steps: tuple[TeleportStep, ...] = ()
         if not has_tool(snapshot, found):
             if found.state_count > 1 and not only_reads(found):
                 raise InvalidInput(
@@ -127,6 +129,7 @@ async def use_tool(
                     hint="Walk to the one that is meant, and use it there: it may change what its page shows.",
                 )
             walked = await teleport(page, maps, detail.site, found.states[0], allow_goto=allow_goto, settings=settings)
+            steps = walked.steps
             if walked.page != page:
                 view.detach()
                 view = PageView(walked.page, options, settings, owned=False)
@@ -142,7 +145,7 @@ async def use_tool(
                 hint="Pass allow_changes=True, or use a browser context with service_workers='block'.",
             )
         call = ToolCall(view, shown, arguments, is_enforced=only_reads(found) or not allow_changes, timeout_s=timeout_s)
-        return await call.run(snapshot, StateRecognizer(maps, detail.site))
+        return replace(await call.run(snapshot, StateRecognizer(maps, detail.site)), steps=steps)
     finally:
         view.detach()
 
