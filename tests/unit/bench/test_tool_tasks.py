@@ -23,9 +23,20 @@ def test_there_are_30_tasks_on_sites_of_the_benchmark_each_with_one_expectation(
 )
 def test_a_tool_is_named_by_its_name_or_with_the_path_of_its_form(tool, is_named):
     model = ToolModel(
-        id="1" * 16, name="find", title="", description="", input_schema={}, source="inferred", states=["a"],
-        state_count=1, url="http://127.0.0.1:1/", origin="http://127.0.0.1:1", target="http://127.0.0.1:1/find", method="GET", read_only=True,
-    )  # fmt: skip
+        id="1" * 16,
+        name="find",
+        title="",
+        description="",
+        input_schema={},
+        source="inferred",
+        states=["a"],
+        state_count=1,
+        url="http://127.0.0.1:1/",
+        origin="http://127.0.0.1:1",
+        target="http://127.0.0.1:1/find",
+        method="GET",
+        read_only=True,
+    )
     assert Task("shop", "?", tool, {}).is_named(model) == is_named
 
 
