@@ -9,7 +9,7 @@ from waygraph.index.graph.model import Evidence, Merge
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.url_tokens import mask_random_tokens
 
-# Thresholds of `is_equivalent`. Those of a whole page were measured by `bench/likeness.py`, see docs/explorer.md.
+# Thresholds of `is_equivalent`. Those of a whole page were measured by `bench/likeness.py`, see docs/states.md.
 
 #: Share of the state's sampled features that the page must show.
 FEATURE_SHARE = 0.75

@@ -118,7 +118,7 @@ def test_inside_tls_the_page_guard_stops_what_the_proxy_cannot_read():
 
     with HostileSite() as hostile:
         stopped = asyncio.run(run())
-        # Neither can be stopped inside of TLS for certain, see docs/explorer.md.
+        # Neither can be stopped inside of TLS for certain, see docs/traffic.md.
         assert set(hostile.changes) <= {"worker-socket", "frame-other-unload"}
     assert {"fetch", "socket", "worker-nested", "frame-other"} <= told([stopped], "blocked")
 

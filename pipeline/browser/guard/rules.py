@@ -184,7 +184,7 @@ class GuardRules:
         """
         if path is None:
             return cls()
-        parsed = read_yaml_file(path, _RulesFile, what="rules file", hint="See docs/explorer.md for the format.")
+        parsed = read_yaml_file(path, _RulesFile, what="rules file", hint="See docs/elements.md for the format.")
         entries = (each for each in parsed.sites if matches_site(site, each.host, parsed.placeholders, path))
         return cls(tuple(rule for entry in entries for rule in entry.reads))
 

@@ -37,7 +37,7 @@ from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.policies.policy import Refusal
 
-_HINT = "docs/explorer.md, section Rules, shows the format."
+_HINT = "docs/elements.md, section Rules, shows the format."
 #: Explore settings that an entry of the same file may set for its site.
 SITE_SETTINGS = ("depth", "max_states", "max_activations", "max_seconds", "max_bytes", "storage_state")
 
