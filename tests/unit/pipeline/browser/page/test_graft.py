@@ -18,7 +18,8 @@ def told(url, steps, candidates=(), segments=(), **more):
     return {
         "url": url, "title": "", "contentType": "text/html", "status": 200, "documents": [[]],
         "steps": "\n".join(steps), "parents": list(range(-1, len(steps) - 1)), "unexposed": [],
-        "linkedData": [], "ownLists": [], "tools": [], "toolsCut": 0, "schemasCut": 0,
+        "linkedData": [], "ownLists": [], "canonical": "", "mayGrow": False,
+        "tools": [], "toolsCut": 0, "schemasCut": 0,
         "candidates": [
             ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, *_PLAIN, *_BOX]
             for name, place in candidates

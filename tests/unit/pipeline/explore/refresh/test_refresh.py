@@ -328,7 +328,7 @@ def test_a_page_whose_elements_shifted_is_the_same_page_with_the_same_links():
     texts = {"home": ["Home"], "home2": ["Home"], "p1": ["Page"], "p2": ["Page"], "q1": ["Quite"]}
     diff = diff_maps(side(old, texts), side(new, texts))
     assert diff.successors == {"home": "home2", "p1": "p2", "q1": "q1"}
-    assert diff.counts() == {"states": {"match": 1, "moved": 2}, "edges": {"moved": 2}}
+    assert diff.counts() == {"states": {"match": 1, "moved": 2}, "edges": {"moved": 2}, "tools": {}}
     assert diff.broken == ()
 
 
@@ -336,7 +336,8 @@ def test_a_removed_page_breaks_the_edge_to_it():
     old = graph(("home", "", ("a",)), ("p", "p", ("b",)))
     new = graph(("home", "", ("a",)), ("r", "r", ("c",)))
     diff = diff_maps(side(old, {"p": ["Pretzels"]}), side(new, {"r": ["Radishes"]}))
-    assert diff.counts() == {"states": {"added": 1, "gone": 1, "match": 1}, "edges": {"added": 1, "gone": 1}}
+    states = {"added": 1, "gone": 1, "match": 1}
+    assert diff.counts() == {"states": states, "edges": {"added": 1, "gone": 1}, "tools": {}}
     assert [node_id for node_id, _ in diff.broken] == ["p"]
 
 
