@@ -173,7 +173,7 @@ def explore(
 
 def walk(capture: SiteCapture, store: Store, served: Served, settings: Settings, count: int) -> dict[str, Any]:
     """Publish a map and walk between random pairs of its states without loading a URL."""
-    store.publish(draft_from_capture(capture, settings, pages={}))
+    store.publish(draft_from_capture(capture, settings))
     with StoreMap(store.location) as source:
         return asdict(asyncio.run(walks_without_goto(capture, source, served, count)))
 

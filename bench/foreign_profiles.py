@@ -168,7 +168,7 @@ async def explore(site: Site, url: str, folder: str) -> tuple[SiteCapture, Setti
     settings = Settings(browser=BROWSER, explore=explored)
     store = Store.open(f"{folder}/maps", create=True)
     capture = await explore_site(url, settings=settings, blobs=store.blobs)
-    store.publish(draft_from_capture(capture, settings, pages={}))
+    store.publish(draft_from_capture(capture, settings))
     return capture, settings
 
 

@@ -72,7 +72,7 @@ async def measure(name: str, url: str, most: int) -> Row:
         settings = Settings(store=folder, explore={"robots": False, "depth": 3, "max_states": 2 * most, "workers": 2})
         store = Store.open(folder, create=True)
         capture = await explore_site(url, settings=settings, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         graph = capture.graph
         pairs: list[Pair] = []
         outcomes: Counter[str] = Counter()

@@ -66,15 +66,7 @@ def publish_encoded(version: MapVersion, text: TextEncoder) -> Iterator[str]:
     found = encode_map(
         version.graph, version.observations.values(), version.leads.values(), version.tools.values(), text
     )
-    draft = draft_from_version(
-        version,
-        Settings(),
-        pages=found.pages,
-        lead_pages={},
-        tool_pages=found.tool_pages,
-        encoder=found.encoder,
-        run_id="",
-    )
+    draft = draft_from_version(version, Settings(), replace(found, lead_pages={}))
     # Screenshots stay behind in the store of the map.
     bare = {node: replace(seen, screenshot="", dom="", aria="") for node, seen in draft.observations.items()}
     with tempfile.TemporaryDirectory() as folder:

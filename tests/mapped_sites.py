@@ -20,6 +20,7 @@ from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.jobs.encoding.site_vectors import EncodedMap
 from waygraph.pipeline.jobs.publishing.draft import draft_from_version, encode_draft
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -67,15 +68,13 @@ def map_shop(site: str, shop_store: Path, folder: Path) -> MappedSite:
     start = next(iter(version.graph.nodes.values()))
     first, *others = version.observations[start.id].segments
     changed = replace(version.observations[start.id], segments=(Segment(NEW_TEXT, first.role, first.box), *others))
-    draft = draft_from_version(
-        version,
-        Settings(),
+    vectors = EncodedMap(
+        encoder=version.manifest.encoder,
         pages=version.pages,
         lead_pages=version.lead_pages,
         tool_pages=version.tool_pages,
-        encoder=version.manifest.encoder,
-        run_id="",
     )
+    draft = draft_from_version(version, Settings(), vectors)
     store.publish(replace(draft, observations={**draft.observations, start.id: changed}))
     return MappedSite(
         store=str(location),

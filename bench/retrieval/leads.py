@@ -82,15 +82,7 @@ def asked_map(name: str, version: MapVersion, text: TextEncoder, *, is_described
     """Return the questions about a map with their ranks, with leads among the hits and without."""
     questions = _questions(name, version)
     found = encode_map(version.graph, version.observations.values(), version.leads.values(), (), text)
-    draft = draft_from_version(
-        version,
-        Settings(),
-        pages=found.pages,
-        lead_pages=found.lead_pages,
-        tool_pages={},
-        encoder=found.encoder,
-        run_id="",
-    )
+    draft = draft_from_version(version, Settings(), found)
     descriptions = _described(name, version) if is_described else {}
     of_states = {node: each for node, each in descriptions.items() if node in version.observations}
     served = _asked(draft, descriptions, questions, version, text)

@@ -100,7 +100,7 @@ def explore(site: Site, folder: Path, states: int | None = None) -> None:
             },
         )
         capture = asyncio.run(explore_site(served.start, settings=settings, blobs=store.blobs))
-    store.publish(draft_from_capture(capture, settings, pages={}))
+    store.publish(draft_from_capture(capture, settings))
     print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
 
 

@@ -127,15 +127,7 @@ def encoded_map(folder: Path, name: str, encoder: Encoder, *, is_described: bool
 
 def _encoded_draft(version: MapVersion, encoder: Encoder) -> MapDraft:
     found = encode_map(version.graph, version.observations.values(), version.leads.values(), (), encoder)
-    return draft_from_version(
-        version,
-        Settings(),
-        pages=found.pages,
-        lead_pages=found.lead_pages,
-        tool_pages={},
-        encoder=found.encoder,
-        run_id="",
-    )
+    return draft_from_version(version, Settings(), found)
 
 
 async def walk(browser: Browser, source: StoreMap, version: MapVersion, served: Served, task: Task) -> Walked:

@@ -31,7 +31,7 @@ def test_dialogs_are_answered_as_configured_while_exploring_and_teleporting(tmp_
 
     with FixtureServer({"/": ASKING}) as site:
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         shown = {seen.node_id: {s.text for s in seen.segments} for seen in capture.observations.values()}
         with StoreMap(store.location) as maps:
             outcomes = BROWSERS.run(walk(maps, capture, shown))

@@ -40,7 +40,7 @@ def test_a_walk_scrolls_until_the_row_is_there(name, tmp_path):
         store = Store.open(str(tmp_path / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1, "depth": 1})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         start = next(iter(capture.graph.nodes))
         last = next(edge for edge in capture.graph.edges if edge.action.name == f"Entry 12 of {name}")
         assert last.action.needs_scrolling

@@ -74,7 +74,7 @@ def test_a_walk_finds_the_row_at_another_place_of_the_list(tmp_path):
         store = Store.open(str(tmp_path / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1, "depth": 3})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         step = next(edge for edge in capture.graph.edges if edge.action.name.startswith("Cy in Rome"))
         # New rows are on top when an agent comes.
         site.pages["/people"] = MOVED.replace("if (location.search)", "if (true)")

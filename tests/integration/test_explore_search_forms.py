@@ -142,7 +142,7 @@ def test_a_search_from_another_page_arrives_although_the_form_sends_the_page_alo
     with FixtureServer(pages) as site:
         store = Store.open(str(tmp_path), create=True)
         capture = explore(site.url, depth=3, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, Settings(), pages={}))
+        store.publish(draft_from_capture(capture, Settings()))
         with StoreMap(store.location) as maps:
             result = BROWSERS.run(walk(maps, site.at("/lamps"), capture, "/item"))
     assert result.outcome == "arrived"

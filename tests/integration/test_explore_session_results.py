@@ -83,7 +83,7 @@ def test_a_link_leads_where_it_leads_in_the_session_of_its_page(name, explored):
     site, store, capture = explored(name)
     assert edges_of(capture) == SITES[name]()[1]
     assert len(set(names_of(capture).values())) == len(names_of(capture))  # no page has a copy
-    store.publish(draft_from_capture(capture, settings(2), pages={}))
+    store.publish(draft_from_capture(capture, settings(2)))
     with StoreMap(store.location) as maps:
         assert BROWSERS.run(walk_to_all(site, maps, capture)) == []
 

@@ -207,14 +207,14 @@ def test_leads_that_agents_reached_are_visited_first_by_the_next_refresh(tmp_pat
     with FixtureServer(pages) as site:
         store = Store.open(settings.store, create=True)
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         wanted = lead_at(capture, "/item/37")
         with StoreMap(store.location, settings) as maps:
             assert [walk(maps, capture, "/item/37").outcome for _ in range(2)] == ["arrived_unmapped"] * 2
         refreshed = asyncio.run(refresh_site(site.url, settings=settings, blobs=store.blobs))
         assert wanted.url in {node.url for node in refreshed.graph.nodes.values()}
         assert wanted.id not in refreshed.leads
-        store.publish(draft_from_capture(refreshed, settings, pages={}))
+        store.publish(draft_from_capture(refreshed, settings))
         with StoreMap(store.location, settings) as maps, pytest.raises(Superseded) as error:
             maps.node(capture.site, lead_id(wanted.url))
     assert refreshed.graph.nodes[error.value.successor].url == wanted.url

@@ -36,7 +36,7 @@ class Mapped:
         settings = Settings(browser=LOOPBACK_ONLY, explore=explore)
         store = Store.open(str(folder / "maps"), create=True)
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         self.key = capture.site
         self.maps = StoreMap(store.location)
         self._profiled = profiled

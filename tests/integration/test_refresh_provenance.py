@@ -27,7 +27,7 @@ class Maps:
     def index(self, url, **explore):
         settings = self.with_explore(explore)
         capture = explore_with(settings, url, blobs=self.store.blobs)
-        self.store.publish(draft_from_capture(capture, settings, pages={}))
+        self.store.publish(draft_from_capture(capture, settings))
         return site_key(url)
 
     def refresh(self, url, *, full=False, journal=None, **explore):

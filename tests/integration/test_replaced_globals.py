@@ -22,7 +22,7 @@ def mapped(tmp_path_factory):
     with FixtureServer(replaced.pages()) as site:
         store = Store.open(str(tmp_path_factory.mktemp("replaced") / "maps"), create=True)
         capture = explore(site.url, blobs=store.blobs, depth=3, robots=False)
-        store.publish(draft_from_capture(capture, Settings(), pages={}))
+        store.publish(draft_from_capture(capture, Settings()))
         with StoreMap(store.location) as source:
             yield site, capture, source
 

@@ -39,7 +39,7 @@ def mapped_site(pages, folder, **explore):
         store = Store.open(str(folder / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1, **explore})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         nodes = [node for node in capture.graph.nodes.values() if node.addressable]
         with StoreMap(store.location) as maps:
             yield capture, maps, {f"/{node.url.removeprefix(site.url)}": node.id for node in nodes}

@@ -48,7 +48,7 @@ def noisy(tmp_path_factory):
         store = Store.open(str(tmp_path_factory.mktemp("noise") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         found = measure(noise_truth(kinds), capture.graph, capture.observations, site.url)
         ids = {name: members[0] for name, members in found.members.items() if members}
         with StoreMap(store.location) as maps:

@@ -22,7 +22,7 @@ def test_a_state_that_the_page_leaves_by_itself_is_not_reached_for_a_reason(tmp_
         store = Store.open(str(tmp_path / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         (opened,) = (node.id for node in capture.graph.nodes.values() if not node.addressable)
 
         async def closed_after_each_step(step, page):

@@ -33,7 +33,7 @@ def mapped(tmp_path_factory):
         store = Store.open(str(tmp_path_factory.mktemp("same") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"workers": 1, "depth": 3})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         with StoreMap(store.location) as maps:
             yield capture, maps, site
 

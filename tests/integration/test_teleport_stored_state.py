@@ -29,7 +29,7 @@ def letters(tmp_path_factory):
         store = Store.open(str(tmp_path_factory.mktemp("letters") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         said = {seen.node_id: {s.text for s in seen.segments} for seen in capture.observations.values()}
         (hidden,) = [node for node, texts in said.items() if "Letters" in texts and "You are in:" not in texts]
         (opened,) = [node for node, texts in said.items() if "The menu is open" in texts]

@@ -156,7 +156,7 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapped]:
         capture = explore_with(settings, server.url, blobs=store.blobs)
         ids = {node.load_url.removeprefix(server.url): node.id for node in capture.graph.nodes.values()}
         assert all(method == "GET" for method, _ in server.requests)  # exploring calls no tool
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         yield Mapped(server, capture.site, store.location, ids)
 
 

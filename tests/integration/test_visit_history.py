@@ -23,7 +23,7 @@ def mapped(tmp_path_factory):
         store = Store.open(str(tmp_path_factory.mktemp("history") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 4, "workers": 2})
         capture = explore_with(settings, site.url, blobs=store.blobs)
-        store.publish(draft_from_capture(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings))
         with StoreMap(store.location) as maps:
             yield site, capture, maps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from waygraph.core.errors import EncodingFailed, StoreError
 from waygraph.index.graph import Observation, SegmentCounts
@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 _MAX_SPOOL_READS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SiteVectors:
-    """The vectors of a site.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedMap:
+    """The vectors of a map.
 
     Attributes
     ----------
@@ -41,9 +41,23 @@ class SiteVectors:
     pages
         Vectors by node id, without states that could not be encoded.
     lead_pages
-        Vectors by lead id, without leads that could not be encoded.
+        Vectors by lead id; not all leads get some.
     tool_pages
-        Vectors by tool id, without tools that could not be encoded.
+        Vectors by tool id; not all tools get some.
+    """
+
+    encoder: EncoderInfo
+    pages: Mapping[str, EncodedPage]
+    lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
+    tool_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteVectors(EncodedMap):
+    """The vectors of a site, and how they came about.
+
+    Attributes
+    ----------
     failures
         Reasons by node id of states that could not be encoded.
     encoded
@@ -54,10 +68,6 @@ class SiteVectors:
         See `waygraph.pipeline.jobs.report.outcomes.Publication`.
     """
 
-    encoder: EncoderInfo
-    pages: Mapping[str, EncodedPage]
-    lead_pages: Mapping[str, EncodedPage]
-    tool_pages: Mapping[str, EncodedPage]
     failures: Mapping[str, str]
     encoded: int
     reused: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from waygraph.core.settings import Settings
@@ -17,9 +17,10 @@ from waygraph.pipeline.encode.text.lead_text import rounded_page, unvisited_page
 from waygraph.pipeline.encode.text.tool_text import tool_observations
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.jobs.encoding.site_vectors import EncodedMap
 
-#: Encoder of a map without vectors.
-NOT_ENCODED = EncoderInfo("none", 1, "none")
+#: A map without vectors.
+NOT_ENCODED = EncodedMap(encoder=EncoderInfo("none", 1, "none"), pages={})
 #: Report fields about the origin of one version: refreshed, rolled back, re-encoded, described, and by which run.
 _VERSION_FIELDS = frozenset({"refresh", "rollback_to", "reencoded_from", "described_from", "run_id"})
 
@@ -27,11 +28,8 @@ _VERSION_FIELDS = frozenset({"refresh", "rollback_to", "reencoded_from", "descri
 def draft_from_capture(
     capture: SiteCapture,
     settings: Settings,
+    vectors: EncodedMap = NOT_ENCODED,
     *,
-    pages: Mapping[str, EncodedPage],
-    lead_pages: Mapping[str, EncodedPage] | None = None,
-    tool_pages: Mapping[str, EncodedPage] | None = None,
-    encoder: EncoderInfo = NOT_ENCODED,
     run_id: str = "",
     descriptions: Mapping[str, Description] | None = None,
 ) -> MapDraft:
@@ -43,14 +41,8 @@ def draft_from_capture(
         The explored site.
     settings
         Settings to record.
-    pages
-        Vectors by node id.
-    lead_pages
-        Vectors by lead id.
-    tool_pages
-        Vectors by tool id.
-    encoder
-        What made the vectors.
+    vectors
+        Its vectors.
     run_id
         Run that publishes it, for its report.
     descriptions
@@ -66,31 +58,22 @@ def draft_from_capture(
         start_url=capture.start_url,
         graph=capture.graph,
         observations=dict(capture.observations),
-        pages=dict(pages),
-        encoder=encoder,
+        pages=dict(vectors.pages),
+        encoder=vectors.encoder,
         capture=dict(capture.profile),
         report={**({"run_id": run_id} if run_id else {}), **asdict(capture.report)},
         partial=capture.report.partial,
         settings={**recorded_settings(settings), **capture.settings, "domain": capture.domain},
         recognition=capture.recognition,
         leads=dict(capture.leads),
-        lead_pages=dict(lead_pages or {}),
+        lead_pages=dict(vectors.lead_pages),
         descriptions=dict(descriptions or {}),
         tools=dict(capture.tools),
-        tool_pages=dict(tool_pages or {}),
+        tool_pages=dict(vectors.tool_pages),
     )
 
 
-def draft_from_version(
-    version: MapVersion,
-    settings: Settings,
-    *,
-    pages: Mapping[str, EncodedPage],
-    lead_pages: Mapping[str, EncodedPage],
-    tool_pages: Mapping[str, EncodedPage],
-    encoder: EncoderInfo,
-    run_id: str,
-) -> MapDraft:
+def draft_from_version(version: MapVersion, settings: Settings, vectors: EncodedMap, *, run_id: str = "") -> MapDraft:
     """Return the draft of a published version with other vectors. Graph, observations and report stay."""
     manifest = version.manifest
     return MapDraft(
@@ -98,8 +81,8 @@ def draft_from_version(
         start_url=manifest.start_url,
         graph=version.graph,
         observations=version.observations,
-        pages=dict(pages),
-        encoder=encoder,
+        pages=dict(vectors.pages),
+        encoder=vectors.encoder,
         capture=manifest.capture,
         report={**content_report(manifest.report), "run_id": run_id, "reencoded_from": manifest.version},
         partial=manifest.partial,
@@ -107,10 +90,10 @@ def draft_from_version(
         recognition=version.recognition,
         lineage=version.lineage,
         leads=version.leads,
-        lead_pages=dict(lead_pages),
+        lead_pages=dict(vectors.lead_pages),
         descriptions=version.descriptions,
         tools=version.tools,
-        tool_pages=dict(tool_pages),
+        tool_pages=dict(vectors.tool_pages),
     )
 
 
@@ -146,16 +129,6 @@ def described_draft(
 def content_report(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a report that describes the content of a version, without its origin."""
     return {name: value for name, value in report.items() if name not in _VERSION_FIELDS}
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedMap:
-    """Vectors of all states, leads and tools of a map, by id, and the encoder that made them."""
-
-    pages: Mapping[str, EncodedPage]
-    lead_pages: Mapping[str, EncodedPage]
-    tool_pages: Mapping[str, EncodedPage]
-    encoder: EncoderInfo
 
 
 def encode_map(
@@ -202,14 +175,7 @@ def encode_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> 
     """Return the draft of a capture, encoded in this process without Ray."""
     leads, tools = capture.leads.values(), capture.tools.values()
     encoded = encode_map(capture.graph, capture.observations.values(), leads, tools, encoder)
-    return draft_from_capture(
-        capture,
-        settings,
-        pages=encoded.pages,
-        lead_pages=encoded.lead_pages,
-        tool_pages=encoded.tool_pages,
-        encoder=encoded.encoder,
-    )
+    return draft_from_capture(capture, settings, encoded)
 
 
 def recorded_settings(settings: Settings) -> dict[str, Any]:

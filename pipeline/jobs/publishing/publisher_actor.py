@@ -31,7 +31,13 @@ from waygraph.pipeline.jobs.call_errors import to_waygraph_error
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderIdentity
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, EncoderResources
-from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, SiteVectors, is_encoded_by, spool_vectors
+from waygraph.pipeline.jobs.encoding.site_vectors import (
+    EncodedMap,
+    SiteVectorizer,
+    SiteVectors,
+    is_encoded_by,
+    spool_vectors,
+)
 from waygraph.pipeline.jobs.metrics import EncodingMetrics
 from waygraph.pipeline.jobs.publishing.changes import refresh_summary, refreshed_draft, with_lineage
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, draft_from_version
@@ -197,10 +203,7 @@ class PublisherActor:
         draft = draft_from_capture(
             capture,
             settings,
-            pages=vectors.pages,
-            lead_pages=vectors.lead_pages,
-            tool_pages=vectors.tool_pages,
-            encoder=vectors.encoder,
+            vectors,
             run_id=self._run_id,
             descriptions=descriptions,
         )
@@ -248,15 +251,7 @@ class PublisherActor:
         if is_encoded_by(version.manifest, identity) and _encoded_ids(vectors) == _encoded_ids(version):
             return None  # what could not be encoded still fails
         encoded = time.monotonic()
-        draft = draft_from_version(
-            version,
-            self._settings,
-            pages=vectors.pages,
-            lead_pages=vectors.lead_pages,
-            tool_pages=vectors.tool_pages,
-            encoder=vectors.encoder,
-            run_id=self._run_id,
-        )
+        draft = draft_from_version(version, self._settings, vectors, run_id=self._run_id)
         replaces = version.manifest.version
         number = await asyncio.to_thread(store.publish, _with_failures(draft, vectors), replaces=replaces)
         await self._vectors.remove_spool(site, vectors.encoder)
@@ -306,7 +301,7 @@ class PublisherActor:
         return self._pool.report()
 
 
-def _encoded_ids(of: MapVersion | SiteVectors) -> tuple[AbstractSet[str], ...]:
+def _encoded_ids(of: MapVersion | EncodedMap) -> tuple[AbstractSet[str], ...]:
     """Return the ids of the states, leads and tools that have vectors."""
     return of.pages.keys(), of.lead_pages.keys(), of.tool_pages.keys()
 

@@ -10,6 +10,7 @@ from waygraph.core.settings import Settings
 from waygraph.index.graph import InteractionGraph, Node, Observation, Tool, tool_id
 from waygraph.index.store import EncoderInfo, MapDraft, Store
 from waygraph.pipeline.comparison import compare_versions
+from waygraph.pipeline.jobs.encoding.site_vectors import EncodedMap
 from waygraph.pipeline.jobs.publishing.draft import NOT_ENCODED, draft_from_version
 from waygraph.serve.views.changes import changes_answer
 
@@ -21,7 +22,8 @@ def draft(pages, **report):
     """A map of pages that nothing leads to."""
     nodes = [Node(page, f"http://{SITE}/{page}", page, (page,), 0, addressable=True) for page in pages]
     seen = {node.id: Observation(node.id, node.url, "", ()) for node in nodes}
-    return MapDraft(SITE, nodes[0].url, InteractionGraph(nodes), seen, {}, NOT_ENCODED, report={"seconds": 1, **report})
+    encoder = NOT_ENCODED.encoder
+    return MapDraft(SITE, nodes[0].url, InteractionGraph(nodes), seen, {}, encoder, report={"seconds": 1, **report})
 
 
 @pytest.fixture
@@ -51,10 +53,8 @@ def test_a_copied_version_has_its_own_origin_and_is_compared_with_the_version_th
     assert compared() == (2, 3, {"gone": 1, "match": 1})
     assert cli("rollback", SITE, "2")["version"] == 4
     assert compared() == (3, 4, {"added": 1, "match": 1})
-    encoder = EncoderInfo("another", 1, "another")
-    again = draft_from_version(
-        store.read(SITE), Settings(), pages={}, lead_pages={}, tool_pages={}, encoder=encoder, run_id="fourth"
-    )
+    vectors = EncodedMap(encoder=EncoderInfo("another", 1, "another"), pages={})
+    again = draft_from_version(store.read(SITE), Settings(), vectors, run_id="fourth")
     assert store.publish(again, replaces=4) == 5
     assert compared() == (4, 5, {"match": 2})
     assert [cli("rollback", SITE, number)["version"] for number in ("1", "5")] == [6, 7]

@@ -42,15 +42,7 @@ def store(tmp_path, encoder):
     version = store.read(SITE.site)
     leads = {each.id: each for each in (LEAD, lead("/logout", "Log out", refusal="hazard"))}
     found = encode_map(version.graph, version.observations.values(), leads.values(), (), encoder)
-    draft = draft_from_version(
-        version,
-        Settings(),
-        pages=found.pages,
-        lead_pages=found.lead_pages,
-        tool_pages={},
-        encoder=found.encoder,
-        run_id="",
-    )
+    draft = draft_from_version(version, Settings(), found)
     store.publish(replace(draft, leads=leads))
     return store
 
