@@ -129,6 +129,20 @@ def test_an_inferred_tool_is_named_by_the_texts_of_its_form(html, name, title):
     assert (tool.name, tool.title) == (name, title)
 
 
+@pytest.mark.parametrize(
+    ("page", "form", "title"),
+    [
+        ("Repo: Timeline", "<select name=y><option>a</select>", "Repo: Timeline"),
+        ("Repo: Timeline", "<select name=y><option>a</select><button>Show</button>", "Show: Repo"),
+        ("(3) Repo", "<select name=y><option>a</select>", "Repo"),
+        ("Timeline", "<select name=y><option>a</select>", "Repo"),
+    ],
+)
+def test_a_form_that_only_the_name_of_its_site_describes_is_named_by_the_title_of_its_page(page, form, title):
+    tool, _ = only_tool(f"<title>{page}</title><div><h1>Repo</h1></div><form>{form}</form>")
+    assert tool.title == title
+
+
 def test_groups_of_controls_outside_forms_are_tools():
     seen = look(
         """<title>t</title><div role=search><input placeholder="Search notes"><button>Go</button></div>

@@ -140,7 +140,12 @@ const purposeOf = (box) => {
   const pressed = senders.length === 1 ? nameOf(senders[0], "button") : "";
   const own = name || (legends.length === 1 && contentText(legends[0])) || headingIn(element);
   if (own) return [own, pressed === own ? "" : pressed];
-  const title = [pressed, headingAround(box)].filter((text) => text).join(": ");
+  const around = headingAround(box);
+  const page = squeeze(unclobbered(box.node).ownerDocument.title);
+  // A heading that is a part of the page's title may be the name of the site (Fossil). Numbers in titles may be counters.
+  const isPart = around !== "" && page.includes(around) && !/\d/.test(page.replace(around, ""));
+  const place = !pressed && isPart ? page : around;
+  const title = [pressed, place].filter((text) => text).join(": ");
   return [squeeze(title || controls.map(controlText).find((text) => text) || ""), ""];
 };
 /** The text that describes an element: `aria-describedby`, or `aria-description`. @param {any} element */
