@@ -22,9 +22,9 @@ from waygraph.index.vectors.validation import top_k, top_k_from_engine, validate
 if TYPE_CHECKING:
     from waygraph.index.vectors.packed import PackedRows
 
-#: Number of values (rows x dim) of all maps together up to which every state is scored; see docs/search.md.
+#: Number of values (rows x dim) of all maps together up to which every state is scored; see bench/search.md.
 EXACT_SEARCH_MAX_VALUES = 20_000_000
-#: Minimum number of states, of all maps together, that the first stage passes on to exact scoring; see docs/search.md.
+#: Minimum number of states, of all maps together, that the first stage passes on to exact scoring; see bench/search.md.
 CROSS_SITE_CANDIDATES = 128
 
 StateVectors = Mapping[str, NDArray[np.float16]]

@@ -8,7 +8,7 @@ from typing import Literal
 #: Named vectors of a point: all rows of a state, and the few pooled rows that represent them in a first stage.
 PAGE, POOLED = "page", "pooled"
 
-#: Maximum number of pooled rows of a state. Measured, see docs/search.md.
+#: Maximum number of pooled rows of a state. Measured, see bench/search.md.
 POOLED_ROWS = 20
 #: Minimum number of states that the first stage of a search within one index (or server collection) passes on to exact
 #: scoring.

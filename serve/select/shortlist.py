@@ -9,7 +9,8 @@ from waygraph.index.catalog.repeats import page_key
 
 #: Confidence from which the first hit is taken without a question. A question takes about 800 tokens, a wrong page a
 #: step and another navigation, about 3,200. At 0.89 a perfect choice is better by .11, worth 350 tokens: not asked. At
-#: 0.73 it is by .27, worth 860 and a quarter of a step: asked. See "When a model is asked" in docs/retrieval.md.
+#: 0.73 it is by .27, worth 860 and a quarter of a step: asked. See "When a model is asked" in
+#: bench/retrieval/recipes.md.
 SURE = 0.8
 #: Pages in the first question.
 FEW = 8
