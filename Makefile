@@ -32,7 +32,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
+.PHONY: help demo test test-fast test-extended check check-types check-format check-layers check-docstrings check-site coverage site lint ui ui-check screenshots clean browser \
 	images-here policies-here alerts-here manifests-here buckets-here \
 	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
 	soak-teleports soak-truth soak-runner soak-search soak-properties soak-day $(BENCHES)
@@ -45,7 +45,6 @@ help:
 	@echo "make check   lint, format, types, layers, docstrings, documentation site"
 	@echo "make coverage  all tests with a coverage report"
 	@echo "make lint    format the code and fix what ruff can fix"
-	@echo "make docs    write docs/cli.md from the command line's own help"
 	@echo "make site    build the documentation site into site/"
 	@echo "make ui      build the page of the service into serve/ui/built (needs Node 20)"
 	@echo "make ui-check  build the page, open every view in a browser, check accessibility with axe-core (pictures: PICTURES=DIR)"
@@ -114,9 +113,6 @@ lint: $(INSTALLED)
 
 site: $(INSTALLED)
 	$(BIN)/mkdocs build --strict --site-dir site
-
-docs: $(INSTALLED)
-	$(BIN)/python -m waygraph.cli.reference docs/cli.md
 
 # Only who changes serve/ui/src needs this: the build is committed.
 ui:

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code, see docs/cli.md.
+        Exit code, see `waygraph.core.errors`.
     """
     from waygraph.cli.entry import run
 

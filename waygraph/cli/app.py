@@ -12,7 +12,7 @@ from waygraph.cli.output import say
 
 app = typer.Typer(
     add_completion=True,
-    rich_markup_mode=None,  # plain help: the same in a terminal, in a file and in docs/cli.md
+    rich_markup_mode=None,  # plain help: the same in a terminal, in a file and in the documentation site
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

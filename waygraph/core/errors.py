@@ -1,8 +1,8 @@
 """Expected errors, with the exit code, HTTP status and slug under which the CLI and the service report them.
 
 Every error that waygraph raises on purpose is a `WaygraphError`. The CLI prints one message and exits with `exit_code`;
-the service answers with an RFC 9457 problem that carries `http_status` and `slug`. docs/cli.md lists the exit codes
-with the class docstrings.
+the service answers with an RFC 9457 problem that carries `http_status` and `slug`. The page of the command
+line in the documentation site lists the exit codes with the class docstrings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Import layers, cost of imports, docstrings, and up-to-date generated pages."""
+"""Import layers, cost of imports, docstrings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 from importlinter.api import read_configuration
-
-from waygraph.cli.reference import reference
 
 ROOT = Path(__file__).parents[3]
 #: Folders of the repository and the packages that they are installed as.
@@ -125,10 +123,6 @@ def test_examples_in_docstrings_print_what_they_say(module: str) -> None:
     result = doctest.testmod(import_module(module))
     assert result.attempted
     assert result.failed == 0
-
-
-def test_the_command_reference_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "run: make docs"
 
 
 def test_nothing_is_pickled_or_evaluated() -> None:

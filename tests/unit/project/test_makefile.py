@@ -95,7 +95,7 @@ def test_help_names_the_two_commands(bare):
         "test",
         "test-extended",
         "lint",
-        "docs",
+        "site",
         "clean",
         "soak-crash",
         "soak-explore",
