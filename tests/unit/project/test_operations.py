@@ -1,4 +1,4 @@
-"""Commands, settings, folders, objects, build targets and panels named in docs/operations.md exist."""
+"""Commands, settings, folders, objects, build targets and panels named in docs/operations.md and kubernetes.md exist."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from tests.commands import parse_command
 from waygraph.core.settings import Settings
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "operations.md").read_text()
-#: Long options that the page uses, by tool; those of kubectl and docker were looked up in their help.
+PAGE = "\n".join((ROOT / "docs" / name).read_text() for name in ("operations.md", "kubernetes.md"))
+#: Long options that the pages use, by tool; those of kubectl and docker were looked up in their help.
 FOREIGN_OPTIONS = {
     "kubectl": {
         "from",
