@@ -1,4 +1,4 @@
-"""Commands, settings, folders, objects, build targets and panels that docs/operations.md and kubernetes.md name exist."""
+"""Commands, settings, folders, objects, targets and panels that docs/operations.md and kubernetes.md name exist."""
 
 import json
 import re
