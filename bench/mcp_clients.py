@@ -2,8 +2,8 @@
 
     python -m bench.mcp_clients --scratch FOLDER [--save]
 
-Maps the demo shop, serves the map with `waygraph serve --local`, and lets both programs, installed from npm into FOLDER,
-talk to `/mcp`. Needs Node 22.19 or newer, which the inspector asks for.
+Maps the demo shop, serves the map with `waygraph serve --local`, and lets both programs, installed from npm into
+FOLDER, talk to `/mcp`. Needs Node 22.19 or newer, which the inspector asks for.
 
 - The conformance suite runs its scenarios for servers. Most of them call tools, prompts and resources of a reference
   server by name; those of `SCENARIOS` ask for what every server has that offers tools over HTTP without sessions.
@@ -49,7 +49,7 @@ def install(folder: Path) -> Path:
 def served(store: Path) -> Iterator[str]:
     """Yield the address of a service of the maps in a store."""
     port = free_port()
-    command = [*_WAYGRAPH, "serve", "--local", "--store", store, "--port", str(port)]
+    command = [*_WAYGRAPH, "serve", "--local", "--store", str(store), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             assert process.stdout is not None
@@ -66,7 +66,16 @@ def conformance(commands: Path, url: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for scenario in SCENARIOS:
         with tempfile.TemporaryDirectory() as out:
-            command = [commands / "conformance", "server", "--url", url, "--scenario", scenario, "--output-dir", out]
+            command = [
+                str(commands / "conformance"),
+                "server",
+                "--url",
+                url,
+                "--scenario",
+                scenario,
+                "--output-dir",
+                out,
+            ]
             subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
             checks = [check for file in Path(out).rglob("checks.json") for check in json.loads(file.read_text("utf-8"))]
         found[scenario] = {check["id"]: check["status"] for check in checks}
@@ -81,8 +90,8 @@ def inspected(commands: Path, url: str, site: str) -> dict[str, Any]:
         "find_tools": {"site": site, "query": "find products by words"},
     }
 
-    def asked(method: str, *options: str) -> Any:  # noqa: ANN401
-        command = [commands / "mcp-inspector", "--cli", url, "--transport", "http", "--method", method, *options]
+    def asked(method: str, *options: str) -> Any:
+        command = [str(commands / "mcp-inspector"), "--cli", url, "--transport", "http", "--method", method, *options]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
     answers = {}
@@ -91,7 +100,9 @@ def inspected(commands: Path, url: str, site: str) -> dict[str, Any]:
         answers[tool] = asked("tools/call", "--tool-name", tool, *given)
     return {
         "tools": [tool["name"] for tool in asked("tools/list")["tools"]],
-        "answered": {tool: not answer.get("isError", False) and bool(answer["content"]) for tool, answer in answers.items()},
+        "answered": {
+            tool: not answer.get("isError", False) and bool(answer["content"]) for tool, answer in answers.items()
+        },
     }
 
 
