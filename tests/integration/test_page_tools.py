@@ -136,6 +136,7 @@ def test_an_inferred_tool_is_named_by_the_texts_of_its_form(html, name, title):
         ("Repo: Timeline", "<select name=y><option>a</select><button>Show</button>", "Show: Repo"),
         ("(3) Repo", "<select name=y><option>a</select>", "Repo"),
         ("Timeline", "<select name=y><option>a</select>", "Repo"),
+        ("Repo: Timeline", "<select name=y><option>a</select><img name=title>", "Repo: Timeline"),
     ],
 )
 def test_a_form_that_only_the_name_of_its_site_describes_is_named_by_the_title_of_its_page(page, form, title):

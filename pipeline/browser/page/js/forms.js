@@ -141,7 +141,7 @@ const purposeOf = (box) => {
   const own = name || (legends.length === 1 && contentText(legends[0])) || headingIn(element);
   if (own) return [own, pressed === own ? "" : pressed];
   const around = headingAround(box);
-  const page = squeeze(unclobbered(box.node).ownerDocument.title);
+  const page = squeeze(documentTitle.call(unclobbered(box.node).ownerDocument));
   // A heading that is a part of the page's title may be the name of the site (Fossil). Numbers in titles may be counters.
   const isPart = around !== "" && page.includes(around) && !/\d/.test(page.replace(around, ""));
   const place = !pressed && isPart ? page : around;
