@@ -2,7 +2,7 @@
 
     python -m bench.mcp_clients --scratch FOLDER [--save]
 
-Maps the demo shop, serves the map with `waygraph serve --local`, and lets both programs, installed from npm into
+Maps the demo shop, serves the map as `waygraph serve` does, and lets both programs, installed from npm into
 FOLDER, talk to `/mcp`. Needs Node 22.19 or newer, which the inspector asks for.
 
 - The conformance suite runs its scenarios for servers. Most of them call tools, prompts and resources of a reference
@@ -16,26 +16,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench.result_files import RESULTS, run_info, write_result
-from tests.sites.server import free_port
+from bench.serve_process import Service
 from waygraph.demo_site import DemoSite
 
 RESULT = RESULTS / "mcp-clients.json"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
 INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
 SCENARIOS = ("server-initialize", "ping", "tools-list", "dns-rebinding-protection")
-_READY = re.compile(r"https?://127\.0\.0\.1:\d+")
-_WAYGRAPH = (sys.executable, "-m", "waygraph")
 
 
 def install(folder: Path) -> Path:
@@ -45,38 +41,13 @@ def install(folder: Path) -> Path:
     return folder / "node_modules" / ".bin"
 
 
-@contextmanager
-def served(store: Path) -> Iterator[str]:
-    """Yield the address of a service of the maps in a store."""
-    port = free_port()
-    command = [*_WAYGRAPH, "serve", "--local", "--store", str(store), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            address = next((found.group() for line in process.stdout if (found := _READY.search(line))), "")
-            if not address:
-                raise SystemExit("waygraph serve ended before it was ready")
-            yield address
-        finally:
-            process.terminate()
-
-
 def conformance(commands: Path, url: str) -> dict[str, dict[str, Any]]:
     """Return what each check of each scenario says."""
     found: dict[str, dict[str, Any]] = {}
     for scenario in SCENARIOS:
         with tempfile.TemporaryDirectory() as out:
-            command = [
-                str(commands / "conformance"),
-                "server",
-                "--url",
-                url,
-                "--scenario",
-                scenario,
-                "--output-dir",
-                out,
-            ]
-            subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+            options = ["--url", url, "--scenario", scenario, "--output-dir", out]
+            subprocess.run([commands / "conformance", "server", *options], stdout=subprocess.DEVNULL, check=False)
             checks = [check for file in Path(out).rglob("checks.json") for check in json.loads(file.read_text("utf-8"))]
         found[scenario] = {check["id"]: check["status"] for check in checks}
     return found
@@ -101,7 +72,7 @@ def inspected(commands: Path, url: str, site: str) -> dict[str, Any]:
     return {
         "tools": [tool["name"] for tool in asked("tools/list")["tools"]],
         "answered": {
-            tool: not answer.get("isError", False) and bool(answer["content"]) for tool, answer in answers.items()
+            tool: bool(answer.get("content")) and not answer.get("isError") for tool, answer in answers.items()
         },
     }
 
@@ -115,10 +86,11 @@ def main() -> int:
     store = options.scratch.resolve() / "store"
     with DemoSite() as site:
         host = urlsplit(site.url).netloc
-        subprocess.run([*_WAYGRAPH, "index", site.url, "--depth", "2", "--store", store], check=True)
-    with served(store) as address:
-        scenarios = conformance(commands, f"{address}/mcp")
-        calls = inspected(commands, f"{address}/mcp", host)
+        index = [sys.executable, "-m", "waygraph", "index", site.url, "--depth", "2", "--store", store]
+        subprocess.run(index, check=True)
+    with Service(str(store)) as service:
+        scenarios = conformance(commands, f"{service.url}/mcp")
+        calls = inspected(commands, f"{service.url}/mcp", host)
     node = subprocess.run(["node", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     document = {
         "run": {**run_info(), "node": node, "conformance": CONFORMANCE, "inspector": INSPECTOR},
