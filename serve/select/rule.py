@@ -15,7 +15,7 @@ from waygraph.serve.select.words import shown_words, word_weights
 
 #: Weights of the rule on the scale of MaxSim scores (0 to 1). The best of a grid on the dev questions of
 #: `bench/retrieval`: R@1 +.018 [-.018, .055] and MRR +.012 [-.005, .030] over `text` alone (109 questions), both within
-#: chance, so `top1` is the default selector. See "Query rewriting and selectors" in bench/retrieval/recipes.md;
+#: chance, so it is not the default. See "Query rewriting and selectors" in bench/retrieval/recipes.md;
 #: `python -m bench.retrieval.reasoning` tries others.
 WORDS_WEIGHT = 0.05
 COST_WEIGHT = 0.03

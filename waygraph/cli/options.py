@@ -149,7 +149,7 @@ BasicAuthOption = Annotated[
     typer.Option(
         "--basic-auth",
         metavar="USER:PASSWORD",
-        help="HTTP basic authentication on the site's own hosts. Visible to other users (ps).",
+        help="HTTP basic authentication on the origin of the start page. Visible to other users (ps).",
     ),
 ]
 BasicAuthFileOption = Annotated[

@@ -159,8 +159,8 @@ class ExploreSettings(_Section):
     cookie_banners: bool = True
     """Close cookie banners before the first snapshot: by the button that refuses, else by the one that accepts."""
     dialogs: Literal["dismiss", "accept"] = "dismiss"
-    """Answer to `confirm`, `prompt` and `beforeunload` dialogs, while exploring and in teleports on the map. An
-    accepted prompt keeps the text that the page proposes. The guard still stops state-changing requests."""
+    """Answer to `confirm` and `prompt` dialogs, while exploring and in teleports on the map. An accepted prompt keeps
+    the text that the page proposes. The guard still stops state-changing requests."""
     submit_search: bool = True
     """Submit each distinct search form (GET) once, with a word from the page's own headings."""
     delay_seconds: float | None = Field(None, ge=0, le=3_600)
@@ -173,7 +173,7 @@ class ExploreSettings(_Section):
     headers: Mapping[str, SecretStr] = {}
     """Extra HTTP headers, sent to the site's own hosts only. The values are secrets: no file or log contains them."""
     basic_auth: SecretStr = SecretStr("")
-    """`user:password` for HTTP basic authentication, sent to the site's own hosts only. A secret."""
+    """`user:password` for HTTP basic authentication, sent to the start page's origin only. A secret."""
     proxy: SecretStr = SecretStr("")
     """Proxy for all traffic, `http://[user:password@]host:port` or `socks5://host:port`. A secret, since it may contain
     a password."""
